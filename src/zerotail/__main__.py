@@ -1,0 +1,5 @@
+"""`python -m zerotail` is the `zerotail` program."""
+
+from zerotail.cli import main
+
+main()
