@@ -86,7 +86,10 @@ def _postgres(bindir: str | None) -> Finding:
 def _memory() -> Finding:
     available = available_memory_bytes() / _GIB
     return Finding(
-        "memory", available >= _MEMORY_GIB, f"{available:.1f} GiB available", f"free at least {_MEMORY_GIB} GiB"
+        "memory",
+        available >= _MEMORY_GIB,
+        f"{available:.1f} GiB available",
+        f"free at least {_MEMORY_GIB} GiB",
     )
 
 
@@ -103,7 +106,7 @@ def _free_ports() -> Finding:
     return Finding("ports", free >= _PORTS, f"{free} of {_PORTS} wanted are free", "ss -ltn    # who listens?")
 
 
-def install_missing(say: Callable[[str], None], bindir: str | None = None) -> None:
+def install_missing(say: Callable[[str], None]) -> None:
     """Bring what is missing and can be brought; `say` is told each step. What stays missing, `examine` shows."""
     if not _java().ok:
         if can_install_packages():
@@ -123,4 +126,3 @@ def install_missing(say: Callable[[str], None], bindir: str | None = None) -> No
             say(f"jars are in {folder}")
     except ZerotailError as error:
         say(f"the jars could not be loaded: {error.message}")
-

@@ -21,7 +21,7 @@ def command(install: bool, bindir: str | None, as_json: bool) -> int:
     from zerotail.doctor import examine, install_missing
 
     if install:
-        install_missing(say, bindir)
+        install_missing(say)
     findings = examine(bindir)
     well = all(finding.ok for finding in findings)
     if as_json:

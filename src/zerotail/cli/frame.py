@@ -89,7 +89,7 @@ def printable(text: str) -> str:
     epilog="Example:  zerotail demo",
 )
 @click.option("--debug", is_flag=True, help="Show a stack trace with an error.")
-def zerotail(debug: bool) -> None:  # noqa: ARG001
+def zerotail(debug: bool) -> None:
     """Two sites, each with Kafka and PostgreSQL: when one is lost, the other goes on at the break point.
 
     Every command has --help with an example, and --json for programs. Answers go to stdout, progress and questions
