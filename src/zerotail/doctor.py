@@ -42,6 +42,7 @@ class Finding:
     ok: bool
     seen: str
     to_type: str = ""
+    """The line that would mend it; shown where it is not ok."""
 
 
 def examine(bindir: str | None = None) -> list[Finding]:

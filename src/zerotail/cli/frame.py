@@ -129,7 +129,8 @@ def _translated(error: click.ClickException) -> Misused:
     """Click's usage errors, in our shape."""
     context = getattr(error, "ctx", None)
     help_line = f"{context.command_path} --help" if context else "zerotail --help"
-    return Misused(error.format_message().rstrip(".") + ".", tries=[help_line])
+    message = error.format_message()
+    return Misused(message if message.endswith("?") else message.rstrip(".") + ".", tries=[help_line])
 
 
 def _report(error: ZerotailError, *, as_json: bool) -> int:

@@ -52,7 +52,9 @@ def up(folder: Path, brokers: int, latency: float, receiver: str, bindir: str | 
         layout = bring_up(settings, lambda step: tell(step.part, step.done))
     seconds = time.monotonic() - began
     if as_json:
-        print_json("lab-up", {"folder": str(folder), "seconds": round(seconds, 2), "layout": layout})
+        from zerotail.cli.answers import LabUpAnswer
+
+        print_json("lab-up", LabUpAnswer(str(folder), round(seconds, 2), layout))
         return
     lines = [f"two sites are up in {folder} ({seconds:.1f} s)"]
     lines += [
@@ -73,7 +75,9 @@ def down(folder: Path, keep: bool, as_json: bool) -> None:
 
     ended = take_down(folder, keep_files=keep)
     if as_json:
-        print_json("lab-down", {"folder": str(folder), "ended": ended})
+        from zerotail.cli.answers import LabDownAnswer
+
+        print_json("lab-down", LabDownAnswer(str(folder), ended))
     else:
         print_answer(f"the lab in {folder} is down; {ended} processes ended" if ended else f"nothing ran in {folder}")
 
@@ -113,7 +117,9 @@ def promote(site: str, folder: Path, as_json: bool) -> None:
 
     timeline = promote_site(require_layout(folder), site, Deadline.after(30))
     if as_json:
-        print_json("lab-promote", {"site": site, "timeline": timeline})
+        from zerotail.cli.answers import LabPromoteAnswer
+
+        print_json("lab-promote", LabPromoteAnswer(site, timeline))
     else:
         print_answer(f"{site}'s database is primary, on timeline {timeline}")
 
@@ -130,7 +136,9 @@ def rejoin(site: str, folder: Path, as_json: bool) -> None:
 
     rejoin_site(require_layout(folder), site, Deadline.after(60))
     if as_json:
-        print_json("lab-rejoin", {"site": site})
+        from zerotail.cli.answers import LabRejoinAnswer
+
+        print_json("lab-rejoin", LabRejoinAnswer(site))
     else:
         print_answer(f"{site}'s database follows again, and commits wait for it")
 
