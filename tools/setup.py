@@ -48,7 +48,7 @@ def install_package(name: str, what_for: str, *, needed: bool) -> None:
 
 def require_python() -> None:
     """The version that the locked packages were chosen for, or a newer one."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036
         found = ".".join(str(part) for part in sys.version_info[:3])
         give_up(f"Python 3.11 is needed and this is {found}; type: make PYTHON=python3.11 setup")
 

@@ -1,7 +1,7 @@
 """The form of every `--json` answer, by the name in its `schema` field.
 
-The types are those that the commands print, so a form cannot drift from what is printed; `json_schema` writes one down for
-programs. A form that changes incompatibly gets a new number behind its name.
+The types are those that the commands print, so a form cannot drift from what is printed; `json_schema` writes one
+down for programs. A form that changes incompatibly gets a new number behind its name.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ def _told(report: DrillReport) -> str:
         f"  committed        {report.committed} at east; what was not released, nobody was told about",
         f"  lost with east   {report.evidence[0]}",
         f"  found at west    {seen.survived} rows, {len(seen.different)} different, {len(seen.gaps)} gaps",
-        f"  promoted in      {report.promotion_seconds:.2f} s; first write {report.first_write_seconds:.2f} s after the kill",
+        f"  promoted in      {report.promotion_seconds:.2f} s",
+        f"  first write      {report.first_write_seconds:.2f} s after the kill",
     ]
     return "\n".join(lines)

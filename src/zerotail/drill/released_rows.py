@@ -1,8 +1,8 @@
 """The smallest drill: rows are committed behind the gate, a site is destroyed in the middle of it, nothing is missing.
 
 A row counts as **released** when the other site has flushed it; that is when its writer may tell anybody about it.
-The writer commits locally, one row after the other, and asks the gate for each. While it is still at work, everything of
-east is killed at once and its data removed. West is promoted, and what it holds is compared with what was released:
+The writer commits locally, one row after the other, and asks the gate for each. While it is still at work, everything
+of east is killed at once and its data removed. West is promoted, and what it holds is compared with what was released:
 
 1. every released row is there, with the same bytes;
 2. the rows that are there have no gap;

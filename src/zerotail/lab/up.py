@@ -5,7 +5,8 @@ and the database of east; west's database is a copy, so it waits for east's and 
 caller when it begins and when it has ended.
 
 `lab.json` is written before the first process starts, and whatever goes wrong or interrupts us, everything that had
-been started is ended before the error leaves this module. What a `kill -9` of ourselves leaves behind, `take_down` finds.
+been started is ended before the error leaves this module. What a `kill -9` of ourselves leaves behind,
+`take_down` finds.
 """
 
 from __future__ import annotations

@@ -404,9 +404,7 @@ def test_a_client_that_dies_after_its_half_close_is_noticed_by_the_target(bench:
     wait_until("the target notices", fails, bench.deadline)
     wait_until(
         "the link forgets the connection",
-        lambda: (
-            bench.control.status(deadline=bench.deadline).forward("east->west.echo").connections_open == 0
-        ),
+        lambda: bench.control.status(deadline=bench.deadline).forward("east->west.echo").connections_open == 0,
         bench.deadline,
     )
 
@@ -460,9 +458,7 @@ def test_a_wrong_request_is_declined_with_a_sentence_and_changes_nothing(
     assert bench.control.status(deadline=bench.deadline) == before
 
 
-def test_the_client_tells_a_wrong_request_from_an_absent_link(
-    bench: Bench, free_port: Callable[[], int]
-) -> None:
+def test_the_client_tells_a_wrong_request_from_an_absent_link(bench: Bench, free_port: Callable[[], int]) -> None:
     with pytest.raises(Misused, match="north"):
         bench.control.cut("north", deadline=bench.deadline)
     with pytest.raises(Unavailable, match="does not answer"):

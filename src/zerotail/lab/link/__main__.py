@@ -37,9 +37,7 @@ async def _serve(settings: LinkSettings) -> None:
     link = Link(settings)
     try:
         await open_control(link, settings.control_port)
-        sys.stdout.write(
-            f"link ready: control port {settings.control_port}, {len(settings.forwards)} forwards\n"
-        )
+        sys.stdout.write(f"link ready: control port {settings.control_port}, {len(settings.forwards)} forwards\n")
         sys.stdout.flush()
         await ended.wait()
     finally:

@@ -59,9 +59,7 @@ class LinkControl:
         """End a cut."""
         return self._ask(Heal(direction=direction), deadline)
 
-    def hold(
-        self, direction: str = BOTH, *, limit_bytes: int = DEFAULT_HOLD_LIMIT_BYTES, deadline: Deadline
-    ) -> Done:
+    def hold(self, direction: str = BOTH, *, limit_bytes: int = DEFAULT_HOLD_LIMIT_BYTES, deadline: Deadline) -> Done:
         """Take bytes in and deliver none."""
         return self._ask(Hold(direction=direction, limit_bytes=limit_bytes), deadline)
 

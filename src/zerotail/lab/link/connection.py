@@ -89,9 +89,7 @@ class Connection:
         )
         self.reconsider()
 
-    def _lane(
-        self, course: tuple[Way, Count], source: socket.socket, target: socket.socket, index: int
-    ) -> Lane:
+    def _lane(self, course: tuple[Way, Count], source: socket.socket, target: socket.socket, index: int) -> Lane:
         def lose_target() -> None:
             assert self._lanes is not None  # noqa: S101  (a lane that sends has a twin)
             twin = self._lanes[1 - index]

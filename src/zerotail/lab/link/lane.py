@@ -122,9 +122,7 @@ class Lane:
             sent = self._send([_arrival[:count]])
             if sent == count or self.is_closed:
                 return
-        self._queue.append(
-            (self._loop.time() + self._way.latency_seconds, memoryview(bytes(_arrival[sent:count])))
-        )
+        self._queue.append((self._loop.time() + self._way.latency_seconds, memoryview(bytes(_arrival[sent:count]))))
         self._note(delivered_bytes=0, held_bytes=count - sent)
         self._deliver()
 

@@ -69,9 +69,7 @@ class Link:
         for forward in self._forwards:
             forward.close()
 
-    def _change(
-        self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]
-    ) -> Evidence:
+    def _change(self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]) -> Evidence:
         for way in ways:
             match request:
                 case Delay(latency_ms=latency_ms):
@@ -90,19 +88,13 @@ class Link:
                     assert_never(request)
         return self._evidence(request, ways)
 
-    def _evidence(
-        self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]
-    ) -> Evidence:
+    def _evidence(self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]) -> Evidence:
         match request:
             case Cut(mode=CutMode.RESET):
                 # No connection lives with one direction only, so a reset ends those of both.
-                return Evidence(
-                    connections_reset=sum(forward.reset_connections() for forward in self._forwards)
-                )
+                return Evidence(connections_reset=sum(forward.reset_connections() for forward in self._forwards))
             case Cut() | Hold():
-                return Evidence(
-                    connections_stalled=sum(forward.connections_open for forward in self._forwards)
-                )
+                return Evidence(connections_stalled=sum(forward.connections_open for forward in self._forwards))
             case Release():
                 return Evidence(released_bytes=sum(way.held_bytes for way in ways))
             case Delay() | Heal() | Throttle():

@@ -61,13 +61,9 @@ def read_settings(path: Path) -> LinkSettings:
 def _contradictions(settings: LinkSettings) -> list[str]:
     problems = []
     ports = [settings.control_port, *(forward.listen_port for forward in settings.forwards)]
-    problems += [
-        f"port {port} is listened on twice" for port in sorted({p for p in ports if ports.count(p) > 1})
-    ]
+    problems += [f"port {port} is listened on twice" for port in sorted({p for p in ports if ports.count(p) > 1})]
     names = [forward.name for forward in settings.forwards]
-    problems += [
-        f"two forwards are named {name!r}" for name in sorted({n for n in names if names.count(n) > 1})
-    ]
+    problems += [f"two forwards are named {name!r}" for name in sorted({n for n in names if names.count(n) > 1})]
     problems += [
         f"forward {forward.name!r} leads from {forward.source!r} to itself"
         for forward in settings.forwards
