@@ -7,9 +7,9 @@ import contextlib
 
 import msgspec
 
-from zerotail.lab.link.forward import bind_loopback
 from zerotail.lab.link.link import Link
 from zerotail.lab.link.protocol import MAX_LINE_BYTES, Answer, Declined, Request
+from zerotail.lab.loopback import bind_loopback
 
 _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 

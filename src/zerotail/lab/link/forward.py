@@ -11,12 +11,12 @@ import asyncio
 import socket
 from enum import Enum, auto
 
-from zerotail.errors import Refused
 from zerotail.lab.link.connection import Connection
 from zerotail.lab.link.lane import Count
 from zerotail.lab.link.protocol import CutMode, ForwardStatus, Traffic
 from zerotail.lab.link.settings import ForwardSettings
 from zerotail.lab.link.way import Way
+from zerotail.lab.loopback import bind_loopback
 
 _BACKLOG = 1024
 _TCP_ESTABLISHED = 1
@@ -138,19 +138,6 @@ class Forward:
     def _forget(self, connection: Connection, reached_target: bool) -> None:
         del self._connections[connection]
         self._connections_failed += not reached_target
-
-
-def bind_loopback(port: int) -> socket.socket:
-    """A socket that owns the port and does not listen yet; `Refused` when somebody else has the port."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setblocking(False)
-    try:
-        listener.bind(("127.0.0.1", port))
-    except OSError as error:
-        listener.close()
-        raise Refused(f"port {port} on 127.0.0.1 cannot be listened on: {error.strerror}") from error
-    return listener
 
 
 def _has_left(client: socket.socket) -> bool:
