@@ -60,7 +60,7 @@ class Topic(Part):
     def _copies_fit(self) -> Self:
         if self.replication > 1 and not 2 <= self.min_insync <= self.replication:
             raise Unfit(
-                f"min_insync is {self.min_insync} with replication {self.replication}: it must be at least 2, "
+                f"min_insync is {self.min_insync} with replication {self.replication}: it must be 2 or more, "
                 "or a broker's death loses acknowledged records, and at most replication"
             )
         return self

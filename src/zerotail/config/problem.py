@@ -38,6 +38,11 @@ class Problem:
     sentence: str
     suggestion: str = ""
 
+    def __post_init__(self) -> None:
+        # What stands where a key should be may be a password too.
+        safe = tuple(part if isinstance(part, int) else shown_word(part) for part in self.key)
+        object.__setattr__(self, "key", safe)
+
     def __str__(self) -> str:
         key = f"{shown_key(self.key)}: " if self.key else ""
         return f"{self.origin}: {key}{self.sentence}{f'; {self.suggestion}' if self.suggestion else ''}"
@@ -107,9 +112,14 @@ def shown_key(key: Key) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean "payments"?`, or nothing when no known word is near."""
+    folded = word.casefold()[:80]
     by_folded = {other.casefold(): other for other in known}
-    near = difflib.get_close_matches(word.casefold()[:80], list(by_folded), n=1, cutoff=0.6)
-    return f'did you mean "{by_folded[near[0]]}"?' if near else ""
+    near = difflib.get_close_matches(folded, list(by_folded), n=3, cutoff=0.6)
+    if not near:
+        return ""
+    # Letters that only changed places are the likelier slip: esat is east, not west.
+    nearest = min(near, key=lambda other: sorted(other) != sorted(folded))
+    return f'did you mean "{by_folded[nearest]}"?'
 
 
 def listed(words: Iterable[str], joined_by: str = "or") -> str:

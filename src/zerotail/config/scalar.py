@@ -32,8 +32,8 @@ TOPIC_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 OBJECT_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*"
 TABLE_PATTERN = r"[a-z_][a-z0-9_]{0,62}(?:\.[a-z_][a-z0-9_]{0,62})?"
 NUMBER_PATTERN = r"(?:0|[1-9][0-9]{0,17}|[1-9][0-9]{0,2}(?:_[0-9]{3}){1,5})"
-DURATION_PATTERN = r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(ms|s|min|h|d)"
-SIZE_PATTERN = r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)"
+DURATION_PATTERN = r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?(ms|s|min|h|d)"
+SIZE_PATTERN = r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)"
 
 _MILLISECONDS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SIZES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {

@@ -117,19 +117,17 @@ class Keeper:
         shown = "".join(c if c.isprintable() else "?" for c in str(reference))[:200]
         try:
             path = Path(os.path.realpath(self.folder / reference.target, strict=True))
-            allowed = (self.folder, *self.allowed_folders, *ALWAYS_ALLOWED_FOLDERS)
-            if not any(path.is_relative_to(os.path.realpath(folder)) for folder in allowed):
-                raise Unfit(
-                    f"refers to {shown}, which is outside of the configuration's folder",
-                    "move the file there, or list its folder under secrets.folders",
-                )
-            with open(path, "rb", opener=_open_without_waiting) as file:
-                mode = os.fstat(file.fileno()).st_mode
-                content = file.read(LARGEST_SECRET_BYTES + 1)
+            is_allowed = self._allows(path)
+            mode, content = _read_closed_file(path) if is_allowed else (0, b"")
         except FileNotFoundError:
             raise Unfit(f"refers to {shown}, which does not exist") from None
         except (OSError, ValueError):
             raise Unfit(f"refers to {shown}, which cannot be read") from None
+        if not is_allowed:
+            raise Unfit(
+                f"refers to {shown}, which is outside of the configuration's folder",
+                "move the file there, or list its folder under secrets.folders",
+            )
         if not stat.S_ISREG(mode):
             raise Unfit(f"refers to {shown}, which is not a regular file")
         if mode & 0o007:
@@ -138,12 +136,18 @@ class Keeper:
             )
         return _secret_in(content, shown)
 
+    def _allows(self, path: Path) -> bool:
+        allowed = (self.folder, *self.allowed_folders, *ALWAYS_ALLOWED_FOLDERS)
+        return any(path.is_relative_to(os.path.realpath(folder)) for folder in allowed)
+
     def __repr__(self) -> str:
         return f"Keeper({HIDDEN})"
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
+def _read_closed_file(path: Path) -> tuple[int, bytes]:
+    """The mode and the content of one and the same file; a pipe is not waited for."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        return os.fstat(file.fileno()).st_mode, file.read(LARGEST_SECRET_BYTES + 1) or b""
 
 
 def _secret_in(content: bytes, shown: str) -> str:
