@@ -1,0 +1,258 @@
+"""The configuration as a value: what each key means, its type and what is taken when it is not given.
+
+The names of the fields are the keys of the file. Sections are frozen; nothing can be given that is not named
+here. What one section alone must fulfil is checked here, what several must fulfil together in `check.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from zerotail.config import field
+from zerotail.config.channel import Channel
+from zerotail.config.part import Part
+from zerotail.config.problem import Unfit
+from zerotail.core.identity import SiteName
+
+
+class Kafka(Part):
+    """One Kafka cluster."""
+
+    bootstrap: field.Brokers
+    """Brokers to ask first, as host:port, parted by commas."""
+    settings: Mapping[field.ClientSetting, field.SettingValue] = {}
+    """Settings of the Kafka client, under the names of Kafka: security, timeouts, sizes."""
+
+
+class Database(Part):
+    """One PostgreSQL."""
+
+    dsn: field.ConnectionString
+    """Connection string of libpq, as options or as a URL."""
+
+
+class Site(Part):
+    """One datacentre: a Kafka cluster and a PostgreSQL."""
+
+    kafka: Kafka
+    """The site's own cluster."""
+    database: Database
+    """The site's own database; the other site holds its synchronous standby, or the reverse."""
+
+
+class Topic(Part):
+    """A topic between producers and stages, the same at both sites."""
+
+    partitions: Annotated[field.Whole, Field(ge=1, le=10_000)]
+    """How many partitions. Each has an order of its own."""
+    replication: Annotated[field.Whole, Field(ge=1, le=15)] = 3
+    """Copies of each partition inside a site. A lab makes no more than it has brokers."""
+    min_insync: Annotated[field.Whole, Field(ge=1, le=15)] = 2
+    """Copies that must have a record before it counts as written."""
+    retention: field.Duration = timedelta(days=7)
+    """How long Kafka keeps records. The journal and the instructions stay longer."""
+
+    @model_validator(mode="after")
+    def _copies_fit(self) -> Self:
+        if self.replication > 1 and not 2 <= self.min_insync <= self.replication:
+            raise Unfit(
+                f"min_insync is {self.min_insync} with replication {self.replication}: it must be 2 or more, "
+                "or a broker's death loses acknowledged records, and at most replication"
+            )
+        return self
+
+
+class Producer(Part):
+    """A named source of instructions for one topic."""
+
+    topic: field.TopicName
+    """The topic that it writes to."""
+    transform: field.ObjectPath | None = None
+    """Function from an instruction to a record's value, as module:name. Without it the value is sent as it
+    is.
+    """
+    source: Literal["table", "spool"] = "table"
+    """Where instructions come from: a table of the database, or a durable queue on local disk."""
+    table: field.TableName | None = None
+    """The business's own table. Without it, instructions are submitted through zerotail."""
+    serials: Literal["given", "numbered"] = "numbered"
+    """Who numbers instructions: the business (dense, from 1 for each partition) or zerotail."""
+    spool: field.FilePath | None = None
+    """Folder of the queue, with `source: spool`. Relative to the configuration file."""
+    resend_after: field.Duration = timedelta(seconds=5)
+    """How long a stage may stand behind what was sent before it is sent again."""
+
+    @model_validator(mode="after")
+    def _source_is_complete(self) -> Self:
+        if self.source == "spool" and self.spool is None:
+            raise Unfit("a producer with source: spool needs the folder of the queue", "add spool: FOLDER")
+        if self.source == "table" and self.spool is not None:
+            raise Unfit("spool has a meaning only with source: spool", "add source: spool, or remove spool")
+        if self.source == "spool" and self.table is not None:
+            raise Unfit("table has no meaning with source: spool", "remove one of the two")
+        return self
+
+
+class Stage(Part):
+    """A handler with state, applied to the records of one topic in order."""
+
+    consumes: field.TopicName
+    """The topic that it reads."""
+    handler: field.ObjectPath
+    """The handler's class, as module:name."""
+    emits: tuple[field.ChannelName, ...] = ()
+    """The channels that its emissions go to. A channel belongs to one stage."""
+    state: Literal["database", "replay"] = "database"
+    """Where the handler's state is after a takeover: in the database, or rebuilt by replay."""
+    stalled_after: field.Duration = timedelta(seconds=60)
+    """How long a partition with records waiting may make no progress before it is reported as stalled."""
+    owed: Annotated[field.Size, Field(ge=65_536)] = field.Bytes(64_000_000)
+    """Bytes of emissions that may wait for acknowledgement before the stage pauses."""
+    feedback: field.PlainText | None = None
+    """Why the stage may get what it emits itself, through topics. Without a reason such a circle is refused.
+    """
+
+
+class Restore(Part):
+    """How the order of a topic is restored after a takeover."""
+
+    strategy: Literal[
+        "auto", "skip", "ordered-refill", "unbounded", "bounded", "sort", "mirror-tail", "follower"
+    ] = "auto"
+    """Which of the strategies; `auto` lets the planner choose by predicted time and memory."""
+    memory: Annotated[field.Size, Field(ge=1_000_000)] = field.Bytes(512_000_000)
+    """The most memory that a restore may use for records that wait for their turn."""
+
+
+class Objectives(Part):
+    """What `status` and `check` measure against."""
+
+    takeover: field.Duration = timedelta(seconds=30)
+    """How long a takeover may take."""
+    lag: field.Duration = timedelta(seconds=5)
+    """How far the standby may be behind."""
+
+
+class Takeover(Part):
+    """How the other site becomes the active one."""
+
+    automatic: field.Switch = False
+    """Whether the watcher takes over by itself."""
+    after: field.Duration = timedelta(seconds=10)
+    """How long the active site must be out before an automatic takeover."""
+    exposed: Literal["release", "hold"] = "release"
+    """What happens to emissions while no other site confirms them: sent and flagged, or kept back."""
+    fence: field.Command | None = None
+    """Command that shuts the lost site off. {site} is its name, {other} the survivor's."""
+    promote: field.Command | None = None
+    """Command that promotes the database of {site}, instead of pg_promote (under Patroni, for instance)."""
+    attach: field.Command | None = None
+    """Command that attaches {site} as the synchronous standby of {other}."""
+
+
+class Spark(Part):
+    """The engine of producers, stages, follower and restore."""
+
+    master: field.PlainText = "local[2]"
+    """Where Spark runs: local[N], spark://host:port, yarn, k8s://…"""
+    max_records_per_batch: Annotated[field.Whole, Field(ge=1, le=10_000_000)] = 50_000
+    """The most records of one micro-batch, over all partitions."""
+    settings: Mapping[field.SparkSetting, field.SettingValue] = {}
+    """Further settings of Spark, under the names of Spark."""
+
+
+class Mirror(Part):
+    """A flow of whole topics between clusters, beside the journaled ones."""
+
+    topology: Literal["active-passive", "active-active", "hub-and-spoke", "stretch"]
+    """The shape of the flow."""
+    engine: Literal["spark", "mirrormaker2"] = "spark"
+    """Who carries the records."""
+    source: field.Names
+    """A site or a cluster; for hub-and-spoke it may be a list of them."""
+    target: field.Names
+    """A site or a cluster; for hub-and-spoke it may be a list of them."""
+    topics: Annotated[tuple[field.Pattern, ...], Field(min_length=1)]
+    """Regular expressions for whole names of topics."""
+    topic_names: Literal["keep", "prefix"] = "keep"
+    """Names at the target: the same, or with the name of the source in front."""
+
+    @model_validator(mode="after")
+    def _shape_fits(self) -> Self:
+        several = len(self.source) > 1 or len(self.target) > 1
+        if self.topology != "hub-and-spoke" and several:
+            raise Unfit(f"{self.topology} has one source and one target", "use hub-and-spoke for several")
+        if len(self.source) > 1 and len(self.target) > 1:
+            raise Unfit("hub-and-spoke has several sources or several targets, not both")
+        if (self.topology, self.engine, self.topic_names) == ("active-active", "mirrormaker2", "keep"):
+            raise Unfit(
+                "MirrorMaker 2 would send records in a circle when names are kept", "set topic_names: prefix"
+            )
+        return self
+
+
+class Lab(Part):
+    """The two sites on one machine that `demo`, `lab` and `drill` start."""
+
+    bindir: field.FilePath | None = None
+    """Folder with the programs of PostgreSQL. Without it, those of the `lab` extra are used."""
+    brokers: Annotated[field.Whole, Field(ge=1, le=9)] = 1
+    """Kafka brokers at each site."""
+    latency_ms: Annotated[field.Whole, Field(ge=0, le=60_000)] = 0
+    """Delay between the sites, one way."""
+
+
+class Secrets(Part):
+    """Where secrets may be kept."""
+
+    folders: tuple[field.FilePath, ...] = ()
+    """Folders, besides the configuration file's own, in which files named by ${file:path} may lie."""
+
+
+class Configuration(Part):
+    """Everything that zerotail is told."""
+
+    name: field.Name
+    """The name of this pair of sites, in topics, metrics and reports."""
+    sites: Annotated[Mapping[field.SiteName, Site], Field(min_length=2, max_length=2)]
+    """The two sites."""
+    prefer: field.SiteName | None = None
+    """The site that `failback` returns to. Without it, the first one."""
+    topics: Mapping[field.TopicName, Topic] = {}
+    """Topics between producers and stages."""
+    producers: Mapping[field.ProducerName, Producer] = {}
+    """Sources of instructions."""
+    stages: Mapping[field.StageName, Stage] = {}
+    """What is done with the records."""
+    channels: Mapping[field.ChannelName, Channel] = {}
+    """Ways to the outside, and between stages."""
+    restore: Restore = Restore()
+    """Restoring the order of topics."""
+    objectives: Objectives = Objectives()
+    """Limits to be measured against."""
+    takeover: Takeover = Takeover()
+    """Change of the active site."""
+    spark: Spark = Spark()
+    """The engine."""
+    clusters: Mapping[field.Name, Kafka] = {}
+    """Kafka clusters besides those of the sites, for mirrors."""
+    mirrors: tuple[Mirror, ...] = ()
+    """Flows of whole topics."""
+    secrets: Secrets = Secrets()
+    """Rules for secrets."""
+    lab: Lab = Lab()
+    """Two sites on one machine."""
+
+    @property
+    def preferred_site(self) -> SiteName:
+        """The site that `failback` returns to."""
+        return self.prefer or next(iter(self.sites))
+
+    def other_site(self, site: SiteName) -> SiteName:
+        """The other one of the two."""
+        first, second = self.sites
+        return second if site == first else first
