@@ -51,9 +51,7 @@ def lay_over(
     return tree, tuple(found)
 
 
-def _from_environment(
-    tree: Section, environment: Mapping[str, str]
-) -> Iterator[tuple[Origin, list[str], str]]:
+def _from_environment(tree: Section, environment: Mapping[str, str]) -> Iterator[tuple[Origin, list[str], str]]:
     referred = {name for text in all_texts(tree) for name in environment_names_in(text.text)}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in RESERVED_VARIABLES | referred:
@@ -72,9 +70,7 @@ def _key_of(words: Sequence[str], tree: Section) -> Key:
     shape: Shape | None = shape_of_all()
     for word in words:
         if shape is None or not shape.is_section:
-            raise Unfit(
-                f"{shown_key(key)} has no keys below it; a list is given as a whole, such as [one, two]"
-            )
+            raise Unfit(f"{shown_key(key)} has no keys below it; a list is given as a whole, such as [one, two]")
         known = _known_words(shape, tree, key)
         exact = word if word in known else None
         name = exact or next((one for one in known if folded_name(one) == folded_name(word)), None)

@@ -91,6 +91,4 @@ def _sentence_of_unknown(key: Key) -> tuple[str, str]:
     if looks_secret(name) and not did_you_mean(name, known):
         how = "secrets stand by reference where they are used, such as password=${env:NAME} in a dsn"
         return f"there is no key {shown_word(name)} here", how
-    return f"there is no key {shown_word(name)} here", did_you_mean(
-        name, known
-    ) or f"known are {listed(known, 'and')}"
+    return f"there is no key {shown_word(name)} here", did_you_mean(name, known) or f"known are {listed(known, 'and')}"

@@ -67,9 +67,7 @@ def _shown(value: object) -> Shown:
 
 def _shown_field(part: BaseModel, key: str, value: object) -> Shown:
     """A size is a plain number in Python; how its field is read tells that it is one."""
-    readers = [
-        mark.func for mark in type(part).model_fields[key].metadata if isinstance(mark, BeforeValidator)
-    ]
+    readers = [mark.func for mark in type(part).model_fields[key].metadata if isinstance(mark, BeforeValidator)]
     return written_size(value) if isinstance(value, int) and read_size in readers else _shown(value)
 
 
@@ -84,9 +82,7 @@ def _leaves(value: Shown, key: Key) -> Iterator[tuple[Key, Shown]]:
         yield key, value
 
 
-def _lines(
-    value: dict[str, Shown], key: Key, loaded: Loaded | None, indent: str = ""
-) -> Iterator[tuple[str, str]]:
+def _lines(value: dict[str, Shown], key: Key, loaded: Loaded | None, indent: str = "") -> Iterator[tuple[str, str]]:
     for name, below in value.items():
         here = (*key, name)
         if isinstance(below, dict) and below:
@@ -95,9 +91,7 @@ def _lines(
         elif isinstance(below, list) and any(isinstance(item, dict) for item in below):
             yield f"{indent}{_scalar(name)}:", ""
             for index, item in enumerate(below):
-                first, *rest = _lines(
-                    item if isinstance(item, dict) else {}, (*here, index), loaded, indent + "    "
-                )
+                first, *rest = _lines(item if isinstance(item, dict) else {}, (*here, index), loaded, indent + "    ")
                 yield f"{indent}  - {first[0].lstrip()}", first[1]
                 yield from rest
         else:

@@ -19,7 +19,6 @@ from zerotail.errors import Refused
 from zerotail.lab.layout import DatabasePlace, Layout
 from zerotail.lab.process import Command, marked_environment, start
 from zerotail.machine import find_postgres_programs
-from zerotail.postgres.connection import wait_until_answers
 from zerotail.postgres.rejoin import Programs, copy_primary, server_command
 
 SUPERUSER = "postgres"
@@ -121,8 +120,3 @@ def dsn(place: DatabasePlace, *, seen_from: str | None = None) -> str:
     """How to reach a database: from its own site directly, from the other one through the link."""
     port = place.port if seen_from in (None, place.site) else place.link_port
     return f"host=127.0.0.1 port={port} user={SUPERUSER} dbname=postgres"
-
-
-def wait_until_database_answers(place: DatabasePlace, deadline: Deadline) -> None:
-    """Return when the server accepts sessions."""
-    wait_until_answers(dsn(place), deadline)

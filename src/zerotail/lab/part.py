@@ -11,11 +11,12 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.kafka.admin import live_brokers
 from zerotail.lab.broker import start_broker
-from zerotail.lab.database import start_database, wait_until_database_answers
+from zerotail.lab.database import dsn, start_database
 from zerotail.lab.layout import OUTSIDE, SITES, Layout
 from zerotail.lab.link.settings import ForwardSettings, LinkSettings
 from zerotail.lab.ports import port_is_free
 from zerotail.lab.process import Command, processes_of, start
+from zerotail.postgres.connection import answers
 
 
 def kind_of(part: str) -> str:
@@ -83,7 +84,8 @@ def wait_until_ready(layout: Layout, part: str, deadline: Deadline) -> None:
             case "kafka":
                 _wait_until_broker_lives(layout, part, deadline)
             case "postgres":
-                wait_until_database_answers(layout.database(part.split(".", maxsplit=1)[0]), deadline)
+                database = layout.database(part.split(".", maxsplit=1)[0])
+                wait_until(f"{part} answers", lambda: answers(dsn(database)) or _ended(layout, part), deadline)
             case _:
                 port = layout.link_control_port if part == "link" else layout.receiver_port
                 wait_until(f"{part} listens", lambda: accepts_connections(port) or _ended(layout, part), deadline)

@@ -18,7 +18,6 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Misused, Refused
@@ -128,20 +127,14 @@ def _only_one_command(folder: Path) -> Iterator[None]:
 
 def _start_everything(layout: Layout, tell: Tell) -> None:
     deadline = Deadline.after(_UP_SECONDS)
-    link_ready = Event()
 
-    def bring_link() -> None:
-        start_part(layout, "link")
-        wait_until_ready(layout, "link", deadline)
-        link_ready.set()
-
-    def bring_receiver() -> None:
-        start_part(layout, "outside.receiver")
-        wait_until_ready(layout, "outside.receiver", deadline)
+    def bring(part: str) -> None:
+        start_part(layout, part)
+        wait_until_ready(layout, part, deadline)
 
     def bring_second_database() -> None:
+        link.result()
         first.result()
-        wait_until("the link is ready", link_ready.is_set, deadline)
         attach_standby(layout, SITES[1], deadline)
 
     def told(part: str, work: Callable[[], None]) -> Callable[[], None]:
@@ -155,11 +148,12 @@ def _start_everything(layout: Layout, tell: Tell) -> None:
     cluster_ids = {site: new_cluster_id() for site in SITES}
     with ThreadPoolExecutor(max_workers=len(layout.parts)) as pool:
         first = pool.submit(told(f"{SITES[0]}.postgres", lambda: start_first_database(layout, SITES[0], deadline)))
+        link = pool.submit(told("link", lambda: bring("link")))
         works: list[Future[None]] = [
             first,
+            link,
             pool.submit(told(f"{SITES[1]}.postgres", bring_second_database)),
-            pool.submit(told("link", bring_link)),
-            pool.submit(told("outside.receiver", bring_receiver)),
+            pool.submit(told("outside.receiver", lambda: bring("outside.receiver"))),
         ]
         for place in layout.brokers:
             if place.cluster != OUTSIDE:

@@ -62,17 +62,18 @@ def one_row(connection: Connection, query: str, parameters: tuple[Any, ...] = ()
     return row
 
 
+def answers(dsn: str) -> bool:
+    """Whether the database accepts a session now."""
+    try:
+        connect(dsn, Deadline.after(2)).close()
+    except Unavailable:
+        return False
+    return True
+
+
 def wait_until_answers(dsn: str, deadline: Deadline) -> None:
     """Return when the database accepts a session."""
-
-    def answers() -> bool:
-        try:
-            connect(dsn, Deadline.after(2)).close()
-        except Unavailable:
-            return False
-        return True
-
-    wait_until(f"the database at {where(dsn)} answers", answers, deadline, every_seconds=0.05)
+    wait_until(f"the database at {where(dsn)} answers", lambda: answers(dsn), deadline, every_seconds=0.05)
 
 
 def where(dsn: str) -> str:

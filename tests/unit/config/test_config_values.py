@@ -215,7 +215,5 @@ def test_other_commands_are_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_path_is_relative_to_the_file(tmp_path: Path) -> None:
-    configuration = loaded(
-        tmp_path, changed("{topic: payments}", "{topic: payments, source: spool, spool: queue}")
-    )
+    configuration = loaded(tmp_path, changed("{topic: payments}", "{topic: payments, source: spool, spool: queue}"))
     assert configuration.producers["cards"].spool == tmp_path / "queue"  # type: ignore[index]

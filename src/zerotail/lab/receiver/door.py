@@ -48,9 +48,7 @@ class Door:
         try:
             with contextlib.suppress(ConnectionError):
                 if len(self._connections) > _MAX_CONNECTIONS:
-                    await refuse_connection(
-                        reader, writer, f"there are {_MAX_CONNECTIONS} connections already"
-                    )
+                    await refuse_connection(reader, writer, f"there are {_MAX_CONNECTIONS} connections already")
                 else:
                     await serve_connection(reader, writer, self._handler, self._max_body_bytes)
         except Exception as error:  # noqa: BLE001  (handed on: it ends the process)

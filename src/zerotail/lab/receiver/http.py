@@ -45,12 +45,10 @@ class HttpAnswer:
 Handler = Callable[[HttpRequest], Awaitable[HttpAnswer | None]]
 
 
-class Unacceptable(Exception):  # noqa: N818  (it is an answer, not a fault of ours)
+class Unacceptable(Exception):
     """A request that is answered with a sentence; `ends_connection` if what follows cannot be read."""
 
-    def __init__(
-        self, status: HTTPStatus, sentence: str, *, ends_connection: bool = False, allow: str = ""
-    ) -> None:
+    def __init__(self, status: HTTPStatus, sentence: str, *, ends_connection: bool = False, allow: str = "") -> None:
         super().__init__(sentence)
         self.status = status
         self.ends_connection = ends_connection
@@ -91,9 +89,7 @@ async def serve_connection(
     await _linger(reader, writer)
 
 
-async def refuse_connection(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sentence: str
-) -> None:
+async def refuse_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sentence: str) -> None:
     """Answer 503 to a connection that is one too many, before it has asked anything."""
     problem = Unacceptable(HTTPStatus.SERVICE_UNAVAILABLE, sentence)
     writer.write(_encode(problem.answer, keeps_alive=False, with_body=True))

@@ -89,19 +89,13 @@ def judge_routes(desk: Desk, conduct: Conduct) -> Routes:
 
     async def get_status(_: HttpRequest) -> HttpAnswer:
         await desk.settle()
-        return _answer(
-            ReceiverStatus(os.getpid(), desk.tell_classes(), desk.end_sequence, conduct.behaviour())
-        )
+        return _answer(ReceiverStatus(os.getpid(), desk.tell_classes(), desk.end_sequence, conduct.behaviour()))
 
     async def get_attempts(request: HttpRequest) -> HttpAnswer:
         since = _query_number(request, "since", default=0, least=0, most=(1 << 63) - 1)
-        limit = _query_number(
-            request, "limit", default=DEFAULT_PAGE_ATTEMPTS, least=1, most=MAX_PAGE_ATTEMPTS
-        )
+        limit = _query_number(request, "limit", default=DEFAULT_PAGE_ATTEMPTS, least=1, most=MAX_PAGE_ATTEMPTS)
         lines, end_sequence = await desk.tell_attempts(since, limit)
-        return HttpAnswer(
-            HTTPStatus.OK, b'{"attempts":[%s],"end_sequence":%d}' % (b",".join(lines), end_sequence)
-        )
+        return HttpAnswer(HTTPStatus.OK, b'{"attempts":[%s],"end_sequence":%d}' % (b",".join(lines), end_sequence))
 
     async def get_totals(_: HttpRequest) -> HttpAnswer:
         return _answer(await desk.tell_totals())
@@ -144,9 +138,7 @@ def _query(request: HttpRequest, name: str, kind: type[T]) -> T:
         raise Unacceptable(HTTPStatus.BAD_REQUEST, f"the query needs a proper {name}: {error}") from None
 
 
-def _query_number(
-    request: HttpRequest, name: str, *, least: int, most: int, default: int | None = None
-) -> int:
+def _query_number(request: HttpRequest, name: str, *, least: int, most: int, default: int | None = None) -> int:
     if default is not None and name not in request.query:
         return default
     number = _query(request, name, int)
