@@ -136,7 +136,9 @@ class LabSettings:
 
 def ports_needed(settings: LabSettings) -> int:
     """How many ports a lab takes."""
-    return 4 * (2 * settings.brokers + 1) + 2 * 3 + 2
+    sites = 2 * (4 * settings.brokers + 2)
+    outside = 3 + 1
+    return sites + outside + 2  # and the link's control port and the receiver's
 
 
 def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
