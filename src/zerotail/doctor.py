@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from zerotail.errors import ZerotailError
 from zerotail.jars.lock import FOLDERS, Folder, cache_folder, find_wrong_jar, jars_folder, locked_jars
 from zerotail.jars.resolve import install_jars
+from zerotail.lab.broker import class_archive
+from zerotail.lab.class_archive import make_class_archive
 from zerotail.lab.ports import count_free_ports
 from zerotail.machine import (
     available_memory_bytes,
@@ -116,8 +118,14 @@ def install_missing(say: Callable[[str], None]) -> None:
                 install_packages(_JAVA_PACKAGES[1])
         else:
             say(f"Java is missing; type: sudo apt-get install {_JAVA_PACKAGES[0]}")
-    if all(_jars(folder).ok for folder in FOLDERS):
-        return
+    if not all(_jars(folder).ok for folder in FOLDERS):
+        _install_jars(say)
+    if _java().ok and _jars("kafka").ok and not class_archive().is_file():
+        say("preparing Kafka's class archive, once (about 10 s)")
+        make_class_archive()
+
+
+def _install_jars(say: Callable[[str], None]) -> None:
     if shutil.which("mvn") is None and can_install_packages():
         say("installing Maven: apt-get install maven")
         install_packages("maven")

@@ -29,7 +29,7 @@ def every_command(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[
     return found
 
 
-EVERY_COMMAND = every_command(zerotail)  # type: ignore[arg-type]
+EVERY_COMMAND = every_command(zerotail)
 
 
 @pytest.mark.parametrize("words", EVERY_COMMAND, ids=" ".join)

@@ -14,13 +14,13 @@ from functools import cache
 from pathlib import Path
 
 from zerotail.errors import Refused, Unfinished
-from zerotail.jars import require_jars
+from zerotail.jars import jars_folder, require_jars
 from zerotail.lab.layout import BrokerPlace, Layout
 from zerotail.lab.process import Command, marked_environment, start
 from zerotail.machine import find_java
 
-# A lab has up to seven nodes on one machine; a node of a lab is small and short-lived.
-_JAVA_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true")
+# A lab has up to seven nodes on one machine, small and short-lived: the quick compiler alone makes them serve sooner.
+_JAVA_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 
 _LOGGING = """\
 status = error
@@ -95,7 +95,7 @@ def format_broker(layout: Layout, place: BrokerPlace, cluster_id: str) -> None:
     (folder / "cluster-id").write_text(cluster_id)
     done = subprocess.run(
         [
-            *_java(folder, "-XX:TieredStopAtLevel=1"),
+            *java_command(folder),
             *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)),
         ],
         cwd=folder,
@@ -113,14 +113,23 @@ def format_broker(layout: Layout, place: BrokerPlace, cluster_id: str) -> None:
 def start_broker(layout: Layout, place: BrokerPlace) -> int:
     """Start the node; answers its pid."""
     folder = layout.folder_of(place.part)
-    arguments = [*_java(folder), "kafka.Kafka", str(folder / "server.properties")]
+    arguments = [*java_command(folder), "kafka.Kafka", str(folder / "server.properties")]
     return start(layout.path, Command(place.part, arguments, folder))
 
 
-def _java(folder: Path, *options: str) -> list[str]:
+def class_archive() -> Path:
+    """Where the image of Kafka's classes is, or would be (see `lab.class_archive`)."""
+    return jars_folder("kafka").with_name("kafka.jsa")
+
+
+def java_command(folder: Path, *options: str) -> list[str]:
+    """The words that run one of Kafka's classes in a node's folder."""
+    archive = class_archive()
+    ready = (f"-XX:SharedArchiveFile={archive}",) if archive.is_file() else ()
     return [
         require_java(),
         *_JAVA_OPTIONS,
+        *ready,
         *options,
         f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
         *("-cp", _classpath()),
