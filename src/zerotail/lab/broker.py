@@ -35,8 +35,11 @@ rootLogger.appenderRef.console.ref = console
 
 
 def new_cluster_id() -> str:
-    """An id of the form Kafka wants: 16 random bytes in base64."""
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    """An id of the form Kafka wants: 16 random bytes in base64, and no dash in front, or it looks like an option."""
+    while True:
+        chosen = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not chosen.startswith("-"):
+            return chosen
 
 
 def server_properties(layout: Layout, place: BrokerPlace) -> str:

@@ -85,7 +85,7 @@ def create_database(layout: Layout, place: DatabasePlace, deadline: Deadline) ->
     data = _new_data_folder(layout, place)
     programs_for(layout, place.part).run(
         "initdb",
-        *("-D", data, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-locale", "--data-checksums"),
+        *("-D", data, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-locale", "--data-checksums", "--no-sync"),
         deadline=deadline,
     )
 
@@ -93,7 +93,7 @@ def create_database(layout: Layout, place: DatabasePlace, deadline: Deadline) ->
 def copy_database(layout: Layout, place: DatabasePlace, source_dsn: str, deadline: Deadline) -> None:
     """A standby of the primary at `source_dsn`, named after its site."""
     data = _new_data_folder(layout, place)
-    copy_primary(programs_for(layout, place.part), source_dsn, data, place.site, deadline)
+    copy_primary(programs_for(layout, place.part), source_dsn, data, place.site, deadline, sync=False)
 
 
 def _new_data_folder(layout: Layout, place: DatabasePlace) -> Path:

@@ -48,12 +48,18 @@ class Programs:
             raise Unfinished(f"{name} failed: {_last_line(done.stderr or done.stdout)}", code="ZT305")
 
 
-def copy_primary(programs: Programs, source_dsn: str, data: Path, standby: str, deadline: Deadline) -> None:
-    """Fill the empty folder `data` with a copy of the primary that follows it under the name `standby`."""
+def copy_primary(
+    programs: Programs, source_dsn: str, data: Path, standby: str, deadline: Deadline, *, sync: bool = True
+) -> None:
+    """Fill the empty folder `data` with a copy of the primary that follows it under the name `standby`.
+
+    Without `sync` the copy is not forced to disk: enough where only processes are killed, never the machine.
+    """
     _drop_idle_slot(source_dsn, standby, deadline)
     programs.run(
         "pg_basebackup",
         *("-D", data, "-X", "stream", "-c", "fast", "-R", "-C", "-S", standby),
+        *(() if sync else ("--no-sync",)),
         *("-d", f"{source_dsn} application_name={standby}"),
         deadline=deadline,
     )
