@@ -1,0 +1,1 @@
+"""Rehearsed disasters: what is recorded while one runs, and the verdict on the record."""
