@@ -317,6 +317,8 @@ class LaneRead(Result, frozen=True):
 
     standing: Standing
     position: Lsn
+    incarnation: Incarnation
+    """Of the newest sender: whoever reads another one than its own has been replaced."""
     record: LaneRecord
     values: Sequence[bytes]
 

@@ -45,6 +45,8 @@ def follow(stage: Stage, site: SiteName, *, limit: int = 100) -> Story[End]:
             yield Pause("the database does not answer")
         elif journal.standing.timeline is not None:
             return End.NOT_ACTIVE
+        elif topic != topic_at(stage.topic, journal.standing.rejoined.get(site)):
+            return End.SUPERSEDED
         elif not journal.segments:
             yield Pause("the topic holds all of the journal")
         else:

@@ -85,9 +85,10 @@ def emit(sender: Sender) -> Story[End]:
         read = yield ReadLane(sender.lane, EmissionNumber(resume.next_number - 1), sender.window)
         if not isinstance(read, LaneRead):
             yield Pause("the database does not answer")
-        elif not _still_ours(sender, claim, read.standing):
+        elif not _still_ours(sender, claim, read):
             return End.SUPERSEDED
         elif not read.values:
+            yield from _note_late(sender, claim, resume, read)
             yield Pause("nothing is owed")
         else:
             outcome = yield from _send_batch(sender, claim, resume, read)
@@ -136,8 +137,17 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
     return Resume(first, max(resume.doubtful_until, last))
 
 
-def _still_ours(sender: Sender, claim: Claim, standing: Standing) -> bool:
-    return standing.epoch == claim.epoch and standing.live_at(sender.site)
+def _note_late(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[None]:
+    """Note what the receiver has and the database does not know yet: an earlier note may have been lost."""
+    last = EmissionNumber(resume.next_number - 1)
+    if read.record.acknowledged < last:
+        yield RecordAcknowledged(sender.lane, claim.epoch, claim.incarnation, last)
+
+
+def _still_ours(sender: Sender, claim: Claim, read: LaneRead) -> bool:
+    """Whether no newer sender is at work: what the receiver told us is worth nothing otherwise."""
+    standing = read.standing
+    return claim == (standing.epoch, read.incarnation) and standing.live_at(sender.site)
 
 
 def _gate_the_claim(sender: Sender, claim: Claim, claimed: LaneClaimed) -> Story[bool]:
@@ -147,7 +157,7 @@ def _gate_the_claim(sender: Sender, claim: Claim, claimed: LaneClaimed) -> Story
         yield Pause("the claim is not behind the gate")
         read = yield ReadLane(sender.lane, None, 0)
         if isinstance(read, LaneRead):
-            if not _still_ours(sender, claim, read.standing):
+            if not _still_ours(sender, claim, read):
                 return False
             standing = read.standing
     return True
@@ -170,7 +180,7 @@ def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:
         if not isinstance(read, LaneRead):
             yield Pause("the database does not answer")
             continue
-        if not _still_ours(sender, claim, read.standing):
+        if not _still_ours(sender, claim, read):
             return End.SUPERSEDED
         if welcome is not None:
             receivers.require_own_lineage(sender.lane, read.standing.lineage, welcome)

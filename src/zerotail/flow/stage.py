@@ -47,6 +47,10 @@ from zerotail.ports import (
 )
 
 
+IDLE_POLLS = 4
+"""So many empty polls make a stage look at its head."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A stage and one of its partitions."""
@@ -91,6 +95,7 @@ def run_stage(stage: Stage, site: SiteName, *, limit: int = 50_000) -> Story[End
     standing, head = read.standing, read.head
     topic = topic_at(stage.topic, standing.rejoined.get(site))
     hint = head.hint
+    idle = 0
     while True:
         polled = yield PollRecords(topic, stage.partition, hint, limit)
         if isinstance(polled, HintLost):
@@ -101,11 +106,22 @@ def run_stage(stage: Stage, site: SiteName, *, limit: int = 50_000) -> Story[End
         elif not polled.batch.serials:
             hint = polled.hint
             yield Pause("no records")
+            idle += 1
+            if idle % IDLE_POLLS == 0 and not (yield from _still_ahead(stage, site, head)):
+                return End.SUPERSEDED
         else:
             taken = yield from take_batch(stage, standing, head, polled.batch, polled.hint, polled.at)
             if isinstance(taken, End):
                 return taken
             head, hint = taken.head, polled.hint
+
+
+def _still_ahead(stage: Stage, site: SiteName, head: Head) -> Story[bool]:
+    """Whether an idle stage is still the one that works: nothing else would tell it."""
+    read = yield ReadHead(stage.name, stage.partition)
+    return not isinstance(read, HeadRead) or (
+        read.standing.live_at(site) and read.head.token == head.token
+    )
 
 
 def take_batch(

@@ -7,6 +7,7 @@ of people (A2, A9); everything else is left to the protocol, and to chance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from zerotail import ports
@@ -19,7 +20,7 @@ from zerotail.failover.takeover import expose, take_over
 from zerotail.simulation import plan as plans
 from zerotail.simulation.postgres import SET
 from zerotail.simulation.schedule import Process, Schedule
-from zerotail.simulation.world import NUMBER, OTHER, World
+from zerotail.simulation.world import NUMBER, OTHER, SITES, World
 
 
 class Operators:
@@ -28,6 +29,7 @@ class Operators:
     def __init__(self, world: World, schedule: Schedule) -> None:
         self.world = world
         self.schedule = schedule
+        self.power_on: Callable[[SiteName], None] = lambda _: None
         self.busy: dict[str, Process] = {}
         """Commands that run, by name; in the healed phase there is one of each kind at most."""
 
@@ -116,6 +118,9 @@ class Operators:
         if any(self.running(name) for name in self.busy):
             return
         active, standby = world.active, OTHER[world.active]
+        for site in SITES:
+            if not world.site_up[site]:
+                self.power_on(site)
         if active in world.destroyed:
             self.take_over(standby)
             return

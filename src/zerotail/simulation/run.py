@@ -122,14 +122,15 @@ class Run:
         self.operators = Operators(self.world, self.schedule)
         self.faults = Faults(self.world, self.schedule, self.operators)
         self.world.power_off = self.faults.power_off = self._power_off
-        self.faults.power_on = self._power_on
+        self.faults.power_on = self.operators.power_on = self._power_on
         self.schedule.apply_fault = self.faults.apply
         self.schedule.freeze = self._freeze
         self.schedule.second = self._second
         self.spread = plan.horizon // 4
         self.instructions = instructions if instructions is not None else draw_instructions(plan, self.topology)
         self.roles = {role.name: role for site in SITES for role in self._roles(site)}
-        self._running: dict[str, int] = {}
+        self._main: dict[str, Process | None] = {}
+        """The instance of each role that its supervisor believes to be alive."""
         self.quiet_at: int | None = None
         self.clients = [
             Client(self, 800 + number, [one for one in self.instructions if one.producer == producer])
@@ -172,7 +173,7 @@ class Run:
     def _supervise(self, role: Role) -> None:
         """Start a role if its site is up and it has something to do there; look again later if not."""
         world, schedule = self.world, self.schedule
-        if self._running.get(role.name) or not world.site_up[role.site]:
+        if self._main.get(role.name) or not world.site_up[role.site]:
             return
         server = world.servers[role.site]
         if server.in_recovery != role.follower or not server.up:
@@ -183,11 +184,11 @@ class Run:
     def _start(self, role: Role) -> None:
         process = Process(role.name, role.code, role.site, role.make())
         process.ended = self._role_ended
-        self._running[role.name] = self._running.get(role.name, 0) + 1
+        self._main[role.name] = process
         self.schedule.start(process)
 
     def _role_ended(self, process: Process, value: Any) -> None:
-        self._running[process.name] -= 1
+        self._main[process.name] = None
         delay = 5 if value is CRASHED else 30
         if value is ports.End.SUPERSEDED:
             self.schedule.mark("process superseded")
@@ -200,8 +201,8 @@ class Run:
         self.schedule.crashes += 1
         self.schedule.at(process.frozen_until, process)
         role = self.roles.get(process.name)
-        if role is not None and fault.choice % 3:
-            self._running[process.name] -= 1
+        if role is not None and fault.choice % 3 and self._main.get(process.name) is process:
+            self._main[process.name] = None
             process.ended = self._zombie_ended
             self.schedule.at(self.world.time + 10, lambda: self._supervise(role))
 
@@ -227,7 +228,7 @@ class Run:
                 process.ended(process, CRASHED)
         for role in self.roles.values():
             if role.site == site:
-                self._running[role.name] = 0
+                self._main[role.name] = None
 
     def _power_on(self, site: SiteName) -> None:
         if self.world.site_up[site]:

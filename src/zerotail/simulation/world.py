@@ -384,12 +384,12 @@ class World:
         if server is None:
             return UNREACHABLE
         outbox = server.table("outbox").get(effect.lane, ())
-        _, _, acknowledged, intended = self._lane(server, effect.lane)
+        _, incarnation, acknowledged, intended = self._lane(server, effect.lane)
         record = LaneRecord(
             EmissionNumber(len(outbox)), EmissionNumber(acknowledged), EmissionNumber(intended)
         )
         values = () if effect.after is None else outbox[effect.after : effect.after + effect.limit]
-        return ports.LaneRead(server.standing(), server.position, record, values)
+        return ports.LaneRead(server.standing(), server.position, incarnation, record, values)
 
     def _change_lane(
         self, actor: Actor, lane: Lane, epoch: Epoch, incarnation: Incarnation, change: Callable[..., Any]
