@@ -523,10 +523,15 @@ class KeepTail(Effect, frozen=True):
 
 
 class CopyDatabase(Effect, frozen=True):
-    """Replace a site's database by a fresh copy of the other one's, as its standby."""
+    """Stop a site's database and replace it by a fresh copy of the other one's, as its standby.
+
+    Refused if, once stopped, it is found in another epoch than `expected`: somebody took over there meanwhile.
+    """
 
     site: SiteName
     source: SiteName
+    expected: Epoch | None
+    """None when the database to be replaced does not answer: there is nothing to look at."""
 
 
 class RecordRejoined(Effect, frozen=True):

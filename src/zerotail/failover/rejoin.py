@@ -1,12 +1,13 @@
 """Rejoin: a site that was lost comes back as standby, and the epoch goes back to gated.
 
-1. observe: the other site is active and live; this one is not its standby already, and has not worked alone
+1. observe: the other site is the one that works, though perhaps not live before it has a standby; this one is not its standby already, and has not worked alone
    meanwhile.
 2. Keep what only this site's database has: locally committed, never behind the gate, so nobody was told of
    it.
-3. Replace the database by a fresh copy, which follows the active one from then on.
-4. Say in the active database that the site came back in this epoch: its topics get new names, an old tail
-   is never read again.
+3. Say in the active database that the site comes back in this epoch: its topics get new names, so that an old
+   tail is never read again. Before the copy, so that no copy exists without it.
+4. Stop the database, look once more that nobody took over on it meanwhile, and replace it by a fresh copy, which
+   follows the active one from then on.
 5. When the copy holds all of that, write `gated` into the epoch row, and wait until the row itself is
    behind the gate.
 
@@ -17,7 +18,7 @@ still says `exposed` and refuses to take over.
 
 from __future__ import annotations
 
-from zerotail.core.epoch import Durability
+from zerotail.core.epoch import Durability, works_at
 from zerotail.core.identity import SiteName
 from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
@@ -46,16 +47,17 @@ def rejoin(site: SiteName, active: SiteName) -> Story[bool]:
     if attached and standing.lineage.current.durability is Durability.GATED:
         return False
     if not attached:
+        expected = None
         if isinstance(seen, SiteObserved):
             require_nothing_released(site, seen.standing, standing)
-        # 2
-        if isinstance(seen, SiteObserved):
+            expected = seen.standing.epoch
+            # 2
             _require_done((yield KeepTail(site, active)), "keep the tail")
         # 3
-        _require_done((yield CopyDatabase(site, active)), "copy the database")
-        # 4
         noted = yield RecordRejoined(active, site, standing.epoch)
         _require_done(noted, "note the return")
+        # 4
+        _require_done((yield CopyDatabase(site, active, expected)), "copy the database")
     # 5
     standing = yield from _require_active(active)
     if standing.lineage.current.durability is Durability.EXPOSED:
@@ -95,7 +97,7 @@ def _require_active(active: SiteName) -> Story[Standing]:
     if not isinstance(seen, SiteObserved):
         raise Unavailable(f"the database of {active} does not answer", code="ZT410")
     standing: Standing = seen.standing
-    if not standing.live_at(active):
+    if not works_at(standing.lineage, active, standing.timeline):
         raise NotAllowed(
             f"{active} is not the active site: it is in epoch {standing.epoch} of {standing.lineage.current.site}",
             code="ZT113",

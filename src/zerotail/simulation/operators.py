@@ -134,17 +134,13 @@ class Operators:
         if not works_at(lineage, active, None if server.in_recovery else Timeline(server.timeline)) or (
             lineage.current.phase is not Phase.LIVE
         ):
-            stuck_behind_gate = (
-                lineage.current.site == active
-                and lineage.current.durability is Durability.GATED
-                and not (other.in_recovery and other.follows(server))
+            waits_for_standby = works_at(lineage, active, Timeline(server.timeline)) and not (
+                other.in_recovery and other.follows(server)
             )
-            if not stuck_behind_gate:
-                self.take_over(active)
-            elif wish == plans.TAKEOVER and other.in_recovery and standby not in world.destroyed:
-                self.take_over(standby)
+            if waits_for_standby:
+                self.rejoin()
             else:
-                self._copy_by_hand(standby, active)
+                self.take_over(active)
             return
         if lineage.current.durability is Durability.EXPOSED or not (
             other.in_recovery and other.follows(server)
@@ -155,8 +151,3 @@ class Operators:
             self.hand_over()
         elif wish == plans.TAKEOVER and self.busy.get(f"takeover {standby}") is None:
             self.take_over(standby)
-
-    def _copy_by_hand(self, site: SiteName, source: SiteName) -> None:
-        """A fresh standby for a site whose epoch waits for one before it can go live."""
-        self.world.servers[site].copy_from(self.world.servers[source])
-        self.world.destroyed.discard(site)

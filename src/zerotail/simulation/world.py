@@ -502,11 +502,10 @@ class World:
         result = self._store(actor, server, writes, DONE)
         if result is not BLOCKED:
             self.witness.opened(self.time, row)
-            self.active = effect.site
             if effect.cause == "exposure":
                 self.out = OTHER[effect.site]
-            elif self.out == effect.site:
-                self.out = None
+            elif effect.cause != "timeline":
+                self.active = effect.site
         return result
 
     def _cut(self, server: Server) -> Cut:
@@ -664,7 +663,10 @@ class World:
             return UNREACHABLE
         if source.in_recovery:
             return READ_ONLY
-        self.servers[effect.site].copy_from(source)
+        replaced = self.servers[effect.site]
+        if effect.expected is not None and replaced.lineage.current.epoch != effect.expected:
+            return OTHER_EPOCH
+        replaced.copy_from(source)
         self.destroyed.discard(effect.site)
         return DONE
 
