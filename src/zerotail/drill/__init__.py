@@ -1,1 +1,1 @@
-"""Rehearsed disasters on real processes, each with a verdict."""
+"""Rehearsed disasters: what is recorded while one runs, and the verdict on the record."""
