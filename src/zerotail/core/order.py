@@ -1,16 +1,19 @@
 """The order in which a stage took the records of its producers, and where each record stands in it.
 
-The journal keeps an order as **runs**: producer 1 twice, producer 2 twice, producer 1 once. Serials are dense, so the
-runs alone say where any record stands: count the producer's records run by run until the serial is reached.
+The journal keeps an order as **runs**: producer 1 twice, producer 2 twice, producer 1 once. Serials are
+dense, so the runs alone say where any record stands: count the producer's records run by run until the serial
+is reached.
 
-The index turns that walk into one binary search. Sort the runs by producer, keeping their order, and lay them end to
-end: every record gets a **rank**, its place if each producer's records stood together. A record's rank is simple
-arithmetic (where its producer begins, plus its serial), the ranks at which runs begin rise from run to run, and inside
-one run position minus rank is a constant. So: find the run by rank, add the run's constant.
+The index turns that walk into one binary search. Sort the runs by producer, keeping their order, and lay them
+end to end: every record gets a **rank**, its place if each producer's records stood together. A record's rank
+is simple arithmetic (where its producer begins, plus its serial), the ranks at which runs begin rise from run
+to run, and inside one run position minus rank is a constant. So: find the run by rank, add the run's
+constant.
 
-1. `position` maps the order's records one to one onto first_position, …, next_position - 1; `record_at` is the inverse.
-2. A record at or before the vector that the order begins with has position BEFORE, one behind its end has BEYOND;
-   both compare with positions as their names say.
+1. `position` maps the order's records one to one onto first_position, …, next_position - 1; `record_at` is
+   the inverse.
+2. A record at or before the vector that the order begins with has position BEFORE, one behind its end has
+   BEYOND; both compare with positions as their names say.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zerotail.core.identity import Position, ProducerNumber, Serial
-from zerotail.errors import Broken, Refused
+from zerotail.errors import Broken, Misused, Refused
 
 Numbers = npt.NDArray[np.int64]
 Vector = Mapping[ProducerNumber, Serial]
@@ -34,6 +37,9 @@ BEFORE = Position(-1)
 """The position of a record that the order begins behind: a repeat."""
 BEYOND = Position(2**63 - 1)
 """The position of a record that the order does not reach."""
+
+
+_MOST_PRODUCERS = 2**15 - 1  # indexes of 16 bits sort in linear time
 
 
 class Run(NamedTuple):
@@ -56,7 +62,7 @@ class Runs:
 
     @classmethod
     def of(cls, runs: Iterable[tuple[int, int]]) -> Runs:
-        """The runs of (producer, count) pairs; neighbours of one producer become one run, empty ones vanish."""
+        """The runs of (producer, count) pairs; neighbours of one producer are joined, empty runs vanish."""
         pairs = np.array([*runs], dtype=np.int64).reshape(-1, 2)
         return cls.joined(pairs[:, 0], pairs[:, 1])
 
@@ -129,8 +135,8 @@ class Order:
     >>> order.position(ProducerNumber(2), Serial(1)), order.record_at(Position(4))
     (2, (1, 3))
 
-    `before` is the vector that the order begins behind, `first_position` the position it begins at. Per run it keeps
-    34 bytes, whatever the number of records.
+    `before` is the vector that the order begins behind, `first_position` the position it begins at. Per run
+    it keeps 34 bytes, whatever the number of records.
     """
 
     def __init__(self, runs: Runs, *, before: Vector | None = None, first_position: int = 0) -> None:
@@ -139,17 +145,20 @@ class Order:
         self.first_position = Position(first_position)
         self.next_position = Position(first_position + runs.records)
         numbers = np.union1d(runs.producers, np.array([*given], dtype=np.int64))
+        if len(numbers) > _MOST_PRODUCERS:
+            raise Misused(f"an order holds {_MOST_PRODUCERS} producers at most, not {len(numbers)}")
         # A producer's index in `producers` serves wherever a small dense number is handier than its own.
         self.producers: tuple[ProducerNumber, ...] = tuple(map(ProducerNumber, numbers.tolist()))
-        self._numbers = numbers
-        self._before = np.array([given.get(number, 0) for number in self.producers], dtype=np.int64)
+        # Index -1 is a producer that the order does not know: no serial before, no record in it.
+        self._numbers = np.append(numbers, -1)
+        self._before = np.array([*(given.get(number, 0) for number in self.producers), 0], dtype=np.int64)
         self.indexes = np.searchsorted(numbers, runs.producers).astype(np.int16)
         self.starts = self.first_position + np.cumsum(runs.counts) - runs.counts
         by_producer = np.argsort(self.indexes, kind="stable")
         counts = runs.counts[by_producer]
         self._rank_starts = np.cumsum(counts) - counts
-        self._rank_shifts = self.starts[by_producer] - self._rank_starts
-        self._totals = np.zeros(len(numbers), dtype=np.int64)
+        self._rank_shifts = np.append(self.starts[by_producer] - self._rank_starts, 0)
+        self._totals = np.zeros(len(numbers) + 1, dtype=np.int64)
         np.add.at(self._totals, self.indexes, runs.counts)
         self._bases = np.cumsum(self._totals) - self._totals
         self.first_serials = np.empty(len(runs), dtype=np.int64)
@@ -159,12 +168,14 @@ class Order:
     @cached_property
     def vector_before(self) -> dict[ProducerNumber, Serial]:
         """The last serial per producer in front of the order."""
-        return dict(zip(self.producers, map(Serial, self._before.tolist()), strict=True))
+        return dict(zip(self.producers, map(Serial, self._before[:-1].tolist()), strict=True))
 
     @cached_property
     def vector_after(self) -> dict[ProducerNumber, Serial]:
         """The last serial per producer at the order's end."""
-        return dict(zip(self.producers, map(Serial, (self._before + self._totals).tolist()), strict=True))
+        return dict(
+            zip(self.producers, map(Serial, (self._before + self._totals)[:-1].tolist()), strict=True)
+        )
 
     def __len__(self) -> int:
         return self.next_position - self.first_position
@@ -184,46 +195,37 @@ class Order:
         if found is None:
             first, last = self.vector_before.get(producer, 0) + 1, self.vector_after.get(producer, 0)
             holds = f"serials {first} to {last}" if first <= last else "no records"
-            raise Refused(f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it")
+            raise Refused(
+                f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it"
+            )
         return found
 
     def record_at(self, position: Position) -> tuple[ProducerNumber, Serial]:
         """The record that stands at one position."""
         if not self.first_position <= position < self.next_position:
-            raise Refused(
-                f"the order has no position {position}; it has {self.first_position} to {self.next_position - 1}"
-                if len(self)
-                else f"the order has no position {position}; it is empty"
-            )
+            raise Refused(f"the order has no position {position}; it has {self._extent()}")
         run = int(np.searchsorted(self.starts, position, side="right")) - 1
         serial = int(self.first_serials[run]) + position - int(self.starts[run])
         return ProducerNumber(int(self.runs.producers[run])), Serial(serial)
 
+    def _extent(self) -> str:
+        return f"{self.first_position} to {self.next_position - 1}" if len(self) else "none at all"
+
     def indexes_of(self, producers: Numbers) -> npt.NDArray[np.int16]:
         """The index of each record's producer in `producers`, -1 where the order does not know it."""
-        if not len(self._numbers):
-            return np.full(len(producers), -1, dtype=np.int16)
-        found = np.searchsorted(self._numbers, producers)
-        found[found == len(self._numbers)] = 0
+        found = np.searchsorted(self._numbers[:-1], producers)
         found[self._numbers[found] != producers] = -1
         return found.astype(np.int16)
 
     def positions(self, producers: Numbers, serials: Numbers) -> Numbers:
         """Where each of many records stands; BEFORE or BEYOND for those that the order does not hold."""
         indexes = self.indexes_of(producers)
-        known = indexes >= 0
-        places = np.where(known, indexes, 0)
-        if not len(self.runs):
-            before = self._before[places] if len(self._numbers) else np.zeros(len(serials), dtype=np.int64)
-            return np.where(serials <= np.where(known, before, 0), BEFORE, BEYOND)
-        local = serials - self._before[places] - 1
-        ranks = local + self._bases[places]
+        local = serials - self._before[indexes] - 1
+        ranks = local + self._bases[indexes]
         runs = np.searchsorted(self._rank_starts, ranks, side="right") - 1
         found = ranks + self._rank_shifts[runs]
-        repeated, absent = local < 0, ~known | (local >= self._totals[places])
-        if repeated.any() or absent.any():
-            found[absent] = BEYOND
-            found[repeated & known] = BEFORE
+        found[local >= self._totals[indexes]] = BEYOND
+        found[local < 0] = BEFORE
         return found
 
     def positions_of(self, producer: ProducerNumber, first_serial: int, next_serial: int) -> Numbers:
@@ -242,9 +244,24 @@ class Order:
 
     def records_at(self, positions: Numbers) -> tuple[Numbers, Numbers]:
         """The producers and serials at many positions; all of them must be in the order."""
-        for extreme in (positions.min(), positions.max()) if len(positions) else ():
-            self.record_at(Position(int(extreme)))
-        runs = np.searchsorted(self.starts, positions, side="right") - 1
         if not len(positions):
             return _NONE, _NONE
+        self.record_at(Position(int(positions.min())))
+        self.record_at(Position(int(positions.max())))
+        runs = np.searchsorted(self.starts, positions, side="right") - 1
         return self.runs.producers[runs], self.first_serials[runs] + positions - self.starts[runs]
+
+    def records_between(self, first_position: int, next_position: int) -> tuple[Numbers, Numbers]:
+        """The producers and serials at consecutive positions; all of them must be in the order."""
+        if first_position == next_position:
+            return _NONE, _NONE
+        self.record_at(Position(first_position))
+        self.record_at(Position(next_position - 1))
+        begin = int(np.searchsorted(self.starts, first_position, side="right")) - 1
+        end = int(np.searchsorted(self.starts, next_position, side="left"))
+        starts = self.starts[begin:end]
+        lengths = np.diff(starts[1:], prepend=first_position, append=next_position)
+        offsets = np.repeat(self.first_serials[begin:end] - starts, lengths)
+        return np.repeat(self.runs.producers[begin:end], lengths), offsets + np.arange(
+            first_position, next_position
+        )
