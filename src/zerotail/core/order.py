@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +41,8 @@ BEYOND = Position(2**63 - 1)
 _MOST_PRODUCERS = 2**15 - 1  # indexes of 16 bits sort in linear time
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Run:
     """Consecutive positions filled by consecutive serials of one producer."""
 
     producer: ProducerNumber
@@ -223,7 +223,7 @@ class Order:
         local = serials - self._before[indexes] - 1
         ranks = local + self._bases[indexes]
         runs = np.searchsorted(self._rank_starts, ranks, side="right") - 1
-        found = ranks + self._rank_shifts[runs]
+        found: Numbers = ranks + self._rank_shifts[runs]
         found[local >= self._totals[indexes]] = BEYOND
         found[local < 0] = BEFORE
         return found
@@ -240,7 +240,8 @@ class Order:
         begin, end = np.searchsorted(self._rank_starts, (first, last), side="right")
         borders = self._rank_starts[begin:end]
         lengths = np.diff(borders, prepend=first, append=last + 1)
-        return np.arange(first, last + 1) + np.repeat(self._rank_shifts[begin - 1 : end], lengths)
+        found: Numbers = np.arange(first, last + 1) + np.repeat(self._rank_shifts[begin - 1 : end], lengths)
+        return found
 
     def records_at(self, positions: Numbers) -> tuple[Numbers, Numbers]:
         """The producers and serials at many positions; all of them must be in the order."""

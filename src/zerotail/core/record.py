@@ -179,7 +179,7 @@ def _rows_of(column: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.vo
     if pa.types.is_fixed_size_binary(column.type):
         column = column.cast(pa.binary())
     if pa.types.is_binary(column.type):
-        width = np.dtype(np.int32)
+        width: np.dtype[np.signedinteger] = np.dtype(np.int32)
     elif pa.types.is_large_binary(column.type):
         width = np.dtype(np.int64)
     else:
