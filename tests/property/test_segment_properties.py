@@ -59,7 +59,7 @@ def test_changed_bytes_are_broken_or_another_order_with_the_same_counts(
     place = data.draw(st.integers(0, len(encoded) - 1))
     encoded[place] ^= data.draw(st.integers(1, 255))
     changed = SegmentOrder(order.producers, order.counts, bytes(encoded))
-    verdicts = []
+    verdicts: list[Runs | None] = []
     for few in (0, 2**62):
         with patch.object(segment, "_FEW_RECORDS", few):
             try:

@@ -100,7 +100,7 @@ def decode_order(order: SegmentOrder) -> Runs:
 # Plain Python, for few records ------------------------------------------------------------------------------
 
 
-def _count(owners: list[int], lengths: list[int]) -> dict[ProducerNumber, int]:
+def _count(owners: Sequence[int], lengths: Sequence[int]) -> dict[ProducerNumber, int]:
     counts: dict[ProducerNumber, int] = dict.fromkeys(map(ProducerNumber, sorted(owners)), 0)
     for owner, length in zip(owners, lengths, strict=True):
         counts[ProducerNumber(owner)] += length
