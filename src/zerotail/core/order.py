@@ -256,13 +256,23 @@ class Order:
         """The producers and serials at consecutive positions; all of them must be in the order."""
         if first_position == next_position:
             return _NONE, _NONE
+        begin, end, lengths = self.runs_between(first_position, next_position)
+        offsets = np.repeat(self.first_serials[begin:end] - self.starts[begin:end], lengths)
+        producers = np.repeat(self.runs.producers[begin:end], lengths)
+        return producers, offsets + np.arange(first_position, next_position)
+
+    def runs_between(self, first_position: int, next_position: int) -> tuple[int, int, Numbers]:
+        """Which runs, begin to end, lie at these positions, one at least, and how many records of each."""
         self.record_at(Position(first_position))
         self.record_at(Position(next_position - 1))
         begin = int(np.searchsorted(self.starts, first_position, side="right")) - 1
         end = int(np.searchsorted(self.starts, next_position, side="left"))
-        starts = self.starts[begin:end]
-        lengths = np.diff(starts[1:], prepend=first_position, append=next_position)
-        offsets = np.repeat(self.first_serials[begin:end] - starts, lengths)
-        return np.repeat(self.runs.producers[begin:end], lengths), offsets + np.arange(
-            first_position, next_position
-        )
+        lengths = np.diff(self.starts[begin + 1 : end], prepend=first_position, append=next_position)
+        return begin, end, lengths
+
+    def counts_between(self, first_position: int, next_position: int) -> Numbers:
+        """How many records each producer, by its index, has at these positions, one at least."""
+        begin, end, lengths = self.runs_between(first_position, next_position)
+        counts = np.zeros(len(self.producers), dtype=np.int64)
+        np.add.at(counts, self.indexes[begin:end], lengths)
+        return counts
