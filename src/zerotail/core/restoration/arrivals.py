@@ -121,12 +121,13 @@ def foresee(
     """
     order = merge.order
     cached = sum(merge.held_messages(producer) for producer in order.producers if producer not in aside)
-    arrived = np.sort(np.concatenate([_NO_ROWS, *rows.values()]))
+    arrived = sum(map(len, rows.values()))
     end = merge.complete_to({producer: len(mine) for producer, mine in rows.items()})
     if end == merge.position:
-        return Foresight(0, 0, cached + len(arrived))
+        return Foresight(0, 0, cached + arrived)
     times = np.full(end - merge.position, -1, dtype=np.int64)  # -1: was at hand before
     from_cache = np.zeros(len(times), dtype=np.bool_)
+    turns = _turns(rows)
     counts = order.counts_between(merge.position, end).tolist()
     for producer, count in zip(order.producers, counts, strict=True):
         if producer not in aside:
@@ -135,7 +136,7 @@ def foresee(
             from_cache[places] = True
             fresh = places[merge.held_messages(producer) :]
             if len(fresh):
-                times[fresh] = np.searchsorted(arrived, rows[producer][: len(fresh)])
+                times[fresh] = turns[rows[producer][: len(fresh)]]
     first_hits = np.flatnonzero(np.diff(np.maximum.accumulate(times), prepend=-1))
     gone = np.cumsum(from_cache)
     waiting = times[first_hits] - gone[first_hits] + 1  # arrived before a first hit, less what left before it
@@ -143,5 +144,13 @@ def foresee(
     return Foresight(
         first_hits=len(first_hits) + from_aside,
         cache_hits=len(times) - len(first_hits) - from_aside,
-        peak_cache_messages=cached + max(int(waiting.max(initial=0)), len(arrived) - int(gone[-1])),
+        peak_cache_messages=cached + max(int(waiting.max(initial=0)), arrived - int(gone[-1])),
     )
+
+
+def _turns(rows: dict[ProducerNumber, Rows]) -> Numbers:
+    """For each row that is news, how many news arrived before it."""
+    news = np.zeros(1 + max((int(mine[-1]) for mine in rows.values()), default=-1), dtype=np.bool_)
+    for mine in rows.values():
+        news[mine] = True
+    return np.cumsum(news) - 1

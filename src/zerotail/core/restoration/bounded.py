@@ -26,7 +26,14 @@ from zerotail.core.merge import Merge
 from zerotail.core.order import Order
 from zerotail.core.restoration.arrivals import admit
 from zerotail.core.restoration.batch import Batch, Log
-from zerotail.core.restoration.intake import Intake, pass_in_order, plan_intake, release, take_in
+from zerotail.core.restoration.intake import (
+    Intake,
+    pass_in_order,
+    plan_intake,
+    release,
+    take_in,
+    worth_passing,
+)
 from zerotail.core.restoration.statistics import Restored, Tally
 from zerotail.errors import Misused
 
@@ -101,22 +108,32 @@ class _Bounded:
 
     def _advance_lead(self) -> Iterator[pa.RecordBatch]:
         """Take in the next rows of the lead cursor."""
-        rest = self._rest or self._poll_lead()
-        taken = yield from pass_in_order(self._merge, rest, self._tally, self._lags)
-        if not taken and len(rest):
-            intake = self._plan_within_limit(rest)
+        rest = self._poll_lead() if self._rest is None else self._rest
+        if not len(rest):
+            return
+        passing = self._merge.count_in_order(rest.producers, rest.serials)
+        intake = None if worth_passing(passing, rest) else self._plan_within_limit(rest, passing)
+        if intake is not None:
             taken = len(intake.batch)
             yield from take_in(self._merge, intake, self._tally)
+        else:
+            taken = passing
+            yield from pass_in_order(self._merge, rest.slice(0, passing), self._tally, self._lags)
         self._rest = rest.slice(taken) if taken < len(rest) else None
 
-    def _plan_within_limit(self, rest: Batch) -> Intake:
-        """The first rows of the rest, as many as the cache can take; producers are evicted until some can."""
+    def _plan_within_limit(self, rest: Batch, passing: int) -> Intake | None:
+        """The first rows of the rest, as many as fit; None if none do, but some can pass.
+
+        Otherwise producers are evicted until some rows fit.
+        """
         while True:
             intake = plan_intake(self._merge, rest.slice(0, self._step), self._lags)
             if self._limit.holds(intake):
                 return intake
             if self._step is None:
                 self._step = self._limit.step(rest)
+            elif passing:
+                return None
             else:
                 self._evict(intake)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,6 +12,9 @@ from zerotail.core.merge import Merge
 from zerotail.core.restoration.arrivals import Arrivals, Foresight, foresee, sort_arrivals
 from zerotail.core.restoration.batch import Batch
 from zerotail.core.restoration.statistics import Tally
+
+_WORTH_PASSING = 256
+"""Fewer rows than this are not worth a batch of their own, unless they are all there is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,22 +62,20 @@ def take_in(merge: Merge, intake: Intake, tally: Tally) -> Iterator[pa.RecordBat
     yield from merge.ready()
 
 
+def worth_passing(rows: int, batch: Batch) -> bool:
+    """Whether to let so many rows pass that are just the next to leave, rather than take the batch in."""
+    return rows >= min(_WORTH_PASSING, len(batch))
+
+
 def pass_in_order(
     merge: Merge, batch: Batch, tally: Tally, aside: Collection[ProducerNumber] = ()
-) -> Generator[pa.RecordBatch, None, int]:
-    """Let the first rows of a batch pass as they are, if they are just the next to leave, and what they set
-    free.
-
-    Returns how many rows passed.
-    """
-    rows = merge.count_in_order(batch.producers, batch.serials)
-    if rows:
-        merge.pass_by(rows)
-        tally.count(first_hits=rows)
-        tally.read_to(int(batch.offsets[rows - 1]) + 1)
-        yield batch.payload.slice(0, rows)
-        yield from release(merge, tally, aside)
-    return rows
+) -> Iterator[pa.RecordBatch]:
+    """Let all rows of a batch pass as they are, being just the next to leave; and what they set free."""
+    merge.pass_by(len(batch))
+    tally.count(first_hits=len(batch))
+    tally.read_to(int(batch.offsets[-1]) + 1)
+    yield batch.payload
+    yield from release(merge, tally, aside)
 
 
 def release(merge: Merge, tally: Tally, aside: Collection[ProducerNumber] = ()) -> Iterator[pa.RecordBatch]:

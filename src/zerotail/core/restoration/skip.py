@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from zerotail.core.identity import ProducerNumber, Serial
-from zerotail.core.order import Vector
+from zerotail.core.order import Order, Runs, Vector
 from zerotail.core.restoration.arrivals import admit, split
 from zerotail.core.restoration.batch import Batch
 from zerotail.core.restoration.statistics import Restored, Tally
@@ -27,22 +27,26 @@ def skip(vector: Vector, batches: Iterable[Batch]) -> Restored:
 
 def _skip(vector: Vector, batches: Iterable[Batch], tally: Tally) -> Iterator[pa.RecordBatch]:
     last = dict(vector)
+    known = Order(Runs.of([]), before=last)
     for batch in batches:
         tally.poll(batch)
         tally.count(partition_records=batch.records_read, foreign=batch.foreign)
-        producers, indexes = np.unique(batch.producers, return_inverse=True)
-        news = [np.arange(0)]
-        for index, rows in split(indexes.astype(np.int16), len(producers)):
-            producer = ProducerNumber(int(producers[index]))
+        indexes = known.indexes_of(batch.producers)
+        if (indexes < 0).any():
+            strangers = np.unique(batch.producers[indexes < 0]).tolist()
+            last.update(dict.fromkeys(map(ProducerNumber, strangers), Serial(0)))
+            known = Order(Runs.of([]), before=last)
+            indexes = known.indexes_of(batch.producers)
+        news = np.zeros(len(batch), dtype=np.bool_)
+        for index, rows in split(indexes, len(known.producers)):
+            producer = known.producers[index]
             serials = batch.serials[rows]
-            covered = int((serials <= vector.get(producer, 0)).sum())
-            admitted = admit(serials, last.get(producer, 0) + 1)
-            last[producer] = Serial(last.get(producer, 0) + len(admitted.news))
-            news.append(rows[admitted.news])
-            tally.count(skipped=covered, repeats=len(admitted.repeats) - covered, gaps=len(admitted.gaps))
-        fresh_rows = np.sort(np.concatenate(news))
-        tally.count(first_hits=len(fresh_rows))
-        if len(fresh_rows) == len(batch) > 0:
-            yield batch.payload
-        elif len(fresh_rows):
-            yield batch.rows(fresh_rows)
+            admitted = admit(serials, last[producer] + 1)
+            last[producer] = Serial(last[producer] + len(admitted.news))
+            news[rows[admitted.news]] = True
+            skipped = int((serials <= vector.get(producer, 0)).sum())
+            tally.count(skipped=skipped, repeats=len(admitted.repeats) - skipped, gaps=len(admitted.gaps))
+        fresh = int(news.sum())
+        tally.count(first_hits=fresh)
+        if fresh:
+            yield batch.payload if fresh == len(batch) else batch.payload.filter(pa.array(news))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from zerotail.core.merge import Merge
 from zerotail.core.order import Order
 from zerotail.core.restoration.batch import Batch
-from zerotail.core.restoration.intake import pass_in_order, plan_intake, take_in
+from zerotail.core.restoration.intake import pass_in_order, plan_intake, take_in, worth_passing
 from zerotail.core.restoration.statistics import Restored, Tally
 
 
@@ -33,6 +33,11 @@ def _unbounded(merge: Merge, batches: Iterator[Batch], tally: Tally) -> Iterator
             raise merge.refusal()
         tally.poll(batch)
         tally.count(partition_records=batch.records_read, foreign=batch.foreign)
-        passed = yield from pass_in_order(merge, batch, tally)
-        if passed < len(batch):
-            yield from take_in(merge, plan_intake(merge, batch.slice(passed)), tally)
+        if not len(batch):
+            continue
+        passing = merge.count_in_order(batch.producers, batch.serials)
+        if worth_passing(passing, batch):
+            yield from pass_in_order(merge, batch.slice(0, passing), tally)
+            batch = batch.slice(passing)
+        if len(batch):
+            yield from take_in(merge, plan_intake(merge, batch), tally)
