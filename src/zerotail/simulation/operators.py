@@ -80,7 +80,8 @@ class Operators:
         """Bring the other site back as standby."""
         active = self.world.active
         if self.world.site_up[active]:
-            self._run("rejoin", active, rejoin(OTHER[active], active))
+            lost = OTHER[active] in self.world.destroyed
+            self._run("rejoin", active, rejoin(OTHER[active], active, database_lost=lost))
 
     def expose(self) -> None:
         """Go on alone: only while the other site is really out, and was not the one that went on last."""
