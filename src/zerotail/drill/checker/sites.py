@@ -1,0 +1,195 @@
+"""Two sites, one history: same journal, chain and state, and no row behind a fence (S9, S10, S11, S15)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from itertools import pairwise, zip_longest
+from typing import TypeAlias
+
+import msgspec
+
+from zerotail.core.identity import Epoch, SegmentNumber
+from zerotail.drill.checker.facts import Facts, Place
+from zerotail.drill.checker.finding import Finding
+from zerotail.drill.history import AnyEvent, Cut, EpochOpened, FinalInstruction, FinalSegment, FinalState
+
+ContentOf: TypeAlias = Callable[[FinalSegment], bytes]
+"""The bytes of a segment that its chain covers."""
+
+FIRST_PREVIOUS = "00" * 32
+
+
+def canonical_content(segment: FinalSegment) -> bytes:
+    """The bytes that `docs/verdicts.md` says the chain covers."""
+    return msgspec.json.encode(
+        (
+            segment.stage,
+            segment.partition,
+            segment.segment,
+            segment.epoch,
+            segment.first_position,
+            segment.runs,
+            segment.inputs,
+            segment.skipped,
+            segment.emissions,
+        )
+    )
+
+
+def prefix_agreement(facts: Facts) -> Iterator[Finding]:
+    """S9: the standby has the same journal and rows, a deposed site the same up to the cut."""
+    active_sites = [site for site in facts.sites if site.role == "active"]
+    if len(active_sites) > 1:
+        yield Finding("two sites ended active", tuple(active_sites[:2]))
+    for site in facts.sites:
+        if facts.active is None or site.role not in ("standby", "deposed"):
+            continue
+        other = facts.journals.get(site.site, {})
+        for place in sorted({*facts.journal, *other}):
+            ours, theirs = facts.journal.get(place, []), other.get(place, [])
+            if site.role == "deposed":
+                until = _fork_allowed_behind(facts, place, frozenset(site.epochs))
+                ours = [s for s in ours if s.segment <= until][: len(theirs)]
+                theirs = [s for s in theirs if s.segment <= until][: len(ours)]
+            yield from _different_segments(ours, theirs)
+        if site.role == "standby":
+            yield from _different_rows(facts, [row for row in facts.instructions if row.site == site.site])
+    yield from _cut_not_in_journal(facts)
+
+
+def _fork_allowed_behind(facts: Facts, place: Place, known_there: frozenset[Epoch]) -> float:
+    """The cut of the first epoch that a deposed site has not heard of."""
+    cuts = [
+        cut.segment
+        for opened, cut in _cuts(facts)
+        if opened.epoch not in known_there and (cut.stage, cut.partition) == place
+    ]
+    return min(cuts, default=float("inf"))
+
+
+def _cuts(facts: Facts) -> Iterator[tuple[EpochOpened, Cut]]:
+    """The cuts that the epochs of the final lineage recorded."""
+    lineage = frozenset(facts.active.epochs) if facts.active else frozenset()
+    for event in facts.sending:
+        if type(event) is EpochOpened and event.epoch in lineage:
+            for cut in event.cuts:
+                yield event, cut
+
+
+def _same_segment(one: FinalSegment, other: FinalSegment) -> bool:
+    return (one.segment, one.epoch, one.first_position, one.runs, one.inputs, one.skipped, one.chain) == (
+        (
+            other.segment,
+            other.epoch,
+            other.first_position,
+            other.runs,
+            other.inputs,
+            other.skipped,
+            other.chain,
+        )
+    )
+
+
+def _different_segments(ours: list[FinalSegment], theirs: list[FinalSegment]) -> Iterator[Finding]:
+    for one, other in zip_longest(ours, theirs):
+        if one is None or other is None:
+            only = one or other
+            yield Finding(f"segment {only.segment} of {only.stage} is at {only.site} only", (only,))
+        elif not _same_segment(one, other):
+            says = f"segment {one.segment} of {one.stage} differs between {one.site} and {other.site}"
+            yield Finding(says, (one, other))
+        else:
+            continue
+        return
+
+
+def _different_rows(facts: Facts, theirs: list[FinalInstruction]) -> Iterator[Finding]:
+    left = {(row.producer, row.partition, row.serial): row for row in theirs}
+    for row in facts.rows:
+        other = left.pop((row.producer, row.partition, row.serial), None)
+        if other is None:
+            yield Finding(f"instruction {row.serial} of {row.producer} is at {row.site} only", (row,))
+        elif (row.id, row.digest) != (other.id, other.digest):
+            says = f"instruction {row.serial} of {row.producer} differs between {row.site} and {other.site}"
+            yield Finding(says, (row, other))
+    for other in left.values():
+        yield Finding(f"instruction {other.serial} of {other.producer} is at {other.site} only", (other,))
+
+
+def _cut_not_in_journal(facts: Facts) -> Iterator[Finding]:
+    for opened, cut in _cuts(facts):
+        segments = facts.journal.get((cut.stage, cut.partition), [])
+        last = next((s for s in reversed(segments) if s.segment <= cut.segment), None)
+        found = (last.segment, last.first_position + len(last.inputs)) if last else (SegmentNumber(0), 0)
+        if found != (cut.segment, cut.next_position) or (last and cut.chain and last.chain != cut.chain):
+            says = f"epoch {opened.epoch} began behind segment {cut.segment} of {cut.stage}, another one now"
+            yield Finding(says, (opened,) if last is None else (opened, last))
+
+
+def hash_chain(facts: Facts, content_of: ContentOf = canonical_content) -> Iterator[Finding]:
+    """S10: content, previous and chain of each segment are as computed again, at every site."""
+    for site, places in facts.journals.items():
+        for segments in places.values():
+            before: FinalSegment | None = None
+            for segment in segments:
+                if segment.chain or segment.content:
+                    yield from _broken_link(
+                        before, segment, content_of, f"segment {segment.segment} at {site}"
+                    )
+                before = segment
+
+
+def _broken_link(
+    before: FinalSegment | None, segment: FinalSegment, content_of: ContentOf, name: str
+) -> Iterator[Finding]:
+    content = content_of(segment)
+    if hashlib.sha256(content).hexdigest() != segment.content:
+        yield Finding(f"{name} is not what was hashed when it was written", (segment,))
+    previous = before.chain if before else FIRST_PREVIOUS
+    if segment.previous != previous:
+        yield Finding(
+            f"{name} does not follow the one before it", (before, segment) if before else (segment,)
+        )
+    try:
+        link = bytes.fromhex(segment.previous)
+    except ValueError:
+        link = b""
+    if hashlib.sha256(link + content).hexdigest() != segment.chain:
+        yield Finding(f"{name} has a chain hash that does not fit", (segment,))
+
+
+def same_state(facts: Facts) -> Iterator[Finding]:
+    """S11: stored or replayed, here or there, a segment leaves the same state and the same emissions."""
+    first_state: dict[tuple[Place, SegmentNumber], FinalState] = {}
+    for state in facts.states:
+        first = first_state.setdefault(((state.stage, state.partition), state.segment), state)
+        if first.digest != state.digest:
+            where = f"{state.stage}, partition {state.partition}, segment {state.segment}"
+            yield Finding(f"the state behind {where} differs", (first, state))
+    for site, places in facts.journals.items():
+        if facts.active is None or site == facts.active.site:
+            continue
+        for place, segments in places.items():
+            for one, other in zip(facts.journal.get(place, []), segments, strict=False):
+                if one.emissions != other.emissions and _same_segment(one, other):
+                    says = f"segment {one.segment} of {one.stage} emits something else at {other.site}"
+                    yield Finding(says, (one, other))
+
+
+def fence_is_final(facts: Facts) -> Iterator[Finding]:
+    """S15: epochs never fall along the journal, and nothing older stands behind a cut."""
+    for segments in facts.journal.values():
+        for before, after in pairwise(segments):
+            if after.epoch < before.epoch:
+                says = (
+                    f"segment {after.segment} is of epoch {after.epoch}, behind one of epoch {before.epoch}"
+                )
+                yield Finding(says, (before, after))
+    for opened, cut in _cuts(facts):
+        for segment in facts.journal.get((cut.stage, cut.partition), []):
+            witness: tuple[AnyEvent, ...] = (opened, segment)
+            if segment.segment > cut.segment and segment.epoch < opened.epoch:
+                yield Finding(f"segment {segment.segment} joined behind the fence {opened.epoch}", witness)
+            elif segment.segment <= cut.segment and segment.epoch >= opened.epoch:
+                yield Finding(f"segment {segment.segment} is of an epoch that began behind it", witness)
