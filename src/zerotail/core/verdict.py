@@ -1,7 +1,7 @@
 """A verdict on a run: passed, failed or undecided, with what proves it.
 
-A run that broke no rule has passed only if it was able to break one: a fault that did not bite, or a site that
-nobody read, leaves the verdict undecided. A broken rule is broken whatever else is missing: failed wins.
+A run that broke no rule has passed only if it was able to break one: a fault that did not bite, or a site
+that nobody read, leaves the verdict undecided. A broken rule is broken whatever else is missing: failed wins.
 """
 
 from __future__ import annotations

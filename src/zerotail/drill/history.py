@@ -151,7 +151,10 @@ class SubmitUnknown(Event, frozen=True):
 
 
 class EpochOpened(Event, frozen=True):
-    """An epoch row was written. `operator`: a flag of an operator allowed it to be exposed."""
+    """An epoch row was written. `operator`: a flag of an operator allowed it to be exposed.
+
+    `cuts` has every stage and partition that has a segment; one that is not named begins at position 0.
+    """
 
     epoch: Epoch
     site: SiteName

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from zerotail.core.identity import Epoch, SegmentNumber
+from zerotail.core.identity import Epoch, Position, SegmentNumber
 from zerotail.drill.checker.facts import Facts, Place
 from zerotail.drill.checker.finding import Finding
-from zerotail.drill.history import AnyEvent, Cut, EpochOpened, FinalInstruction, FinalSegment, FinalState
+from zerotail.drill.history import Cut, EpochOpened, FinalInstruction, FinalSegment, FinalState
 
 ContentOf: TypeAlias = Callable[[FinalSegment], bytes]
 """The bytes of a segment that its chain covers."""
@@ -55,26 +55,29 @@ def prefix_agreement(facts: Facts) -> Iterator[Finding]:
             yield from _different_segments(ours, theirs)
         if site.role == "standby":
             yield from _different_rows(facts, [row for row in facts.instructions if row.site == site.site])
-    yield from _cut_not_in_journal(facts)
+    for place in _places(facts):
+        yield from _cut_not_in_journal(facts, place)
+
+
+def _places(facts: Facts) -> list[Place]:
+    """Every stage and partition of the final journal, or of a cut."""
+    opened = [event for event in facts.sending if type(event) is EpochOpened]
+    return sorted({*facts.journal, *((cut.stage, cut.partition) for event in opened for cut in event.cuts)})
 
 
 def _fork_allowed_behind(facts: Facts, place: Place, known_there: frozenset[Epoch]) -> float:
     """The cut of the first epoch that a deposed site has not heard of."""
-    cuts = [
-        cut.segment
-        for opened, cut in _cuts(facts)
-        if opened.epoch not in known_there and (cut.stage, cut.partition) == place
-    ]
+    cuts = [cut.segment for opened, cut in _cuts(facts, place) if opened.epoch not in known_there]
     return min(cuts, default=float("inf"))
 
 
-def _cuts(facts: Facts) -> Iterator[tuple[EpochOpened, Cut]]:
-    """The cuts that the epochs of the final lineage recorded."""
+def _cuts(facts: Facts, place: Place) -> Iterator[tuple[EpochOpened, Cut]]:
+    """Where each epoch of the final lineage began at a place; one that does not say began at nothing."""
     lineage = frozenset(facts.active.epochs) if facts.active else frozenset()
     for event in facts.sending:
         if type(event) is EpochOpened and event.epoch in lineage:
-            for cut in event.cuts:
-                yield event, cut
+            named = (cut for cut in event.cuts if (cut.stage, cut.partition) == place)
+            yield event, next(named, Cut(*place, SegmentNumber(0), Position(0)))
 
 
 def _same_segment(one: FinalSegment, other: FinalSegment) -> bool:
@@ -117,11 +120,11 @@ def _different_rows(facts: Facts, theirs: list[FinalInstruction]) -> Iterator[Fi
         yield Finding(f"instruction {other.serial} of {other.producer} is at {other.site} only", (other,))
 
 
-def _cut_not_in_journal(facts: Facts) -> Iterator[Finding]:
-    for opened, cut in _cuts(facts):
-        segments = facts.journal.get((cut.stage, cut.partition), [])
+def _cut_not_in_journal(facts: Facts, place: Place) -> Iterator[Finding]:
+    segments = facts.journal.get(place, [])
+    for opened, cut in _cuts(facts, place):
         last = next((s for s in reversed(segments) if s.segment <= cut.segment), None)
-        found = (last.segment, last.first_position + len(last.inputs)) if last else (SegmentNumber(0), 0)
+        found = (last.segment, last.first_position + len(last.inputs)) if last else (0, 0)
         if found != (cut.segment, cut.next_position) or (last and cut.chain and last.chain != cut.chain):
             says = f"epoch {opened.epoch} began behind segment {cut.segment} of {cut.stage}, another one now"
             yield Finding(says, (opened,) if last is None else (opened, last))
@@ -186,10 +189,12 @@ def fence_is_final(facts: Facts) -> Iterator[Finding]:
                     f"segment {after.segment} is of epoch {after.epoch}, behind one of epoch {before.epoch}"
                 )
                 yield Finding(says, (before, after))
-    for opened, cut in _cuts(facts):
-        for segment in facts.journal.get((cut.stage, cut.partition), []):
-            witness: tuple[AnyEvent, ...] = (opened, segment)
-            if segment.segment > cut.segment and segment.epoch < opened.epoch:
-                yield Finding(f"segment {segment.segment} joined behind the fence {opened.epoch}", witness)
-            elif segment.segment <= cut.segment and segment.epoch >= opened.epoch:
-                yield Finding(f"segment {segment.segment} is of an epoch that began behind it", witness)
+    for place, segments in facts.journal.items():
+        for opened, cut in _cuts(facts, place):
+            for segment in segments:
+                if segment.segment > cut.segment and segment.epoch < opened.epoch:
+                    says = f"segment {segment.segment} joined behind the fence of epoch {opened.epoch}"
+                    yield Finding(says, (opened, segment))
+                elif segment.segment <= cut.segment and segment.epoch >= opened.epoch:
+                    says = f"segment {segment.segment} is of an epoch that began behind it"
+                    yield Finding(says, (opened, segment))
