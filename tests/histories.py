@@ -1,10 +1,10 @@
 """Clean histories from a seed: a small world that keeps every rule, with all that may rightly happen in one.
 
 The world has a log of commits (rows, segments, epochs) at the active site, of which the other site has
-flushed a prefix. A takeover keeps the prefix and forgets the rest; whatever left the system was released behind it. So
-the histories hold unknown outcomes, retries, repeats, refused zombies, exposed periods, doubts, divergent
-tails, handovers, skipped records and a second stage, and still break no rule. `clean(seed)` also says what may be
-expected of the run, so that its verdict is *passed* and nothing less.
+flushed a prefix. A takeover keeps the prefix and forgets the rest; whatever left the system was released
+behind it. So the histories hold unknown outcomes, retries, repeats, refused zombies, exposed periods, doubts,
+divergent tails, handovers, skipped records and a second stage, and still break no rule. `clean(seed)` also
+says what may be expected of the run, so that its verdict is *passed* and nothing less.
 """
 
 from __future__ import annotations
@@ -689,9 +689,7 @@ class World:
                 self.rejoin()
             disaster()
         self.work(r.randint(5, 20))
-        self.leave_other = (
-            r.choice(["standby", "standby", "deposed", "lost"]) if self.deposed_log else "standby"
-        )
+        self.leave_other = r.choice(["standby", "deposed", "lost"]) if self.deposed_log else "standby"
         if self.deposed_log is not None and self.leave_other == "standby":
             self.rejoin()
         self.drain()

@@ -104,13 +104,14 @@ def _work_around_faults(facts: Facts, expect: Expect) -> Iterator[Doubt]:
     for fault in facts.faults:
         if type(fault) is not FaultBegan:
             continue
-        end = ends.get(fault.fault)
+        end = ends.get(fault.fault, -1)
         if not done or done[0] >= fault.time:
             yield Doubt("N3", f"nothing was completed before fault {fault.fault}")
-        if end is not None and bisect_right(during, fault.time) == bisect_left(during, end):
+        healed = end >= fault.time
+        if healed and bisect_right(during, fault.time) == bisect_left(during, end):
             word = "completed" if expect.work_during_faults else "attempted"
             yield Doubt("N3", f"nothing was {word} during fault {fault.fault}")
-        if not done or done[-1] <= (fault.time if end is None else end):
+        if not done or done[-1] <= max(fault.time, end):
             yield Doubt("N3", f"nothing was completed after fault {fault.fault}")
 
 

@@ -145,8 +145,8 @@ def durable_before_sent(facts: Facts) -> Iterator[Finding]:
             key = (stream, (event.site, event.epoch, event.incarnation))
             newest[key] = event
             if modes.get(event.epoch) == "exposed" if event.by == "exposure" else _gate_holds(event):
-                through = _covered_by_log(facts, stream, event) if event.by == "gate" else event.through
-                released[key] = max(released.get(key, 0), through)
+                held = released.get(key, 0)
+                released[key] = max(held, _covered(facts, stream, event, held))
         elif type(event) is EpochOpened or type(event) is ModeChanged:
             modes[event.epoch] = event.mode
 
@@ -160,16 +160,22 @@ def _gate_holds(release: Released) -> bool:
     )
 
 
-def _covered_by_log(facts: Facts, stream: Stream, release: Released) -> int:
-    """The last number that the release really covers, where the segments' places in the log are known."""
+def _covered(facts: Facts, stream: Stream, release: Released, held: int) -> int:
+    """The last number that a release covers, which is below `through` if the gate was asked for too little.
+
+    Looked at from the top: a segment whose place in the log is unknown stands behind the ones before it.
+    """
+    covered = int(release.through)
+    if release.by == "exposure":
+        return covered
     owed = facts.reference.get(stream, {})
-    number = int(release.through)
-    while number > 0:
+    for number in range(covered, held, -1):
         _, segment = owed.get(EmissionNumber(number), ("", None))
-        if segment is None or segment.epoch != release.epoch or segment.lsn <= release.lsn_wanted:
+        if segment is None or segment.epoch != release.epoch or 0 < segment.lsn <= release.lsn_wanted:
             break
-        number -= 1
-    return number
+        if segment.lsn:
+            covered = number - 1
+    return covered
 
 
 def no_silent_exposure(facts: Facts) -> Iterator[Finding]:
