@@ -48,10 +48,8 @@ def _violation_lines(violation: Violation) -> list[str]:
 
 def _counted_lines(verdict: Verdict) -> list[str]:
     counted = [f"{number} {name}" for name, number in verdict.counted.items()]
-    lines: list[str] = []
-    for start in range(0, len(counted), 6):
-        lines.append(("Seen: " if start == 0 else "      ") + ", ".join(counted[start : start + 6]))
-    return lines
+    rows = [", ".join(counted[start : start + 6]) for start in range(0, len(counted), 6)]
+    return [("      " if index else "Seen: ") + row for index, row in enumerate(rows)]
 
 
 def _rest(names: Sequence[str], shown: int, word: str) -> list[str]:

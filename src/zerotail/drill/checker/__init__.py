@@ -46,6 +46,7 @@ from zerotail.drill.checker.sites import (
     same_state,
 )
 from zerotail.drill.checker.story import witness
+from zerotail.drill.garbage import collection_paused
 from zerotail.drill.history import AnyEvent, FaultBegan
 from zerotail.drill.recording import History, read_history
 
@@ -77,6 +78,7 @@ _WITH_FINAL_JOURNAL: dict[str, Rule] = {
 """These compare with the final journal; without one they would find everything missing."""
 
 
+@collection_paused()
 def check(
     history: Path | History | Sequence[AnyEvent],
     expect: Expect | None = None,
