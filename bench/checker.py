@@ -100,17 +100,18 @@ def batches(count: int) -> Iterator[tuple[Epoch, SiteName, FinalSegment, list[Fi
             ),
             lsn=Lsn(number + 1),
         )
-        content = msgspec.json.encode(
+        text = msgspec.json.encode(
             (
-                *(STAGE, PARTITION, segment.segment, epoch, segment.first_position),
+                *(STAGE, PARTITION, segment.segment, epoch, segment.first_position, 0, ""),
                 *(segment.runs, segment.inputs, segment.skipped, segment.emissions),
             )
         )
+        content = hashlib.sha256(text).digest()
         chain = hashlib.sha256(bytes.fromhex(previous) + content).hexdigest()
         yield (
             epoch,
             site,
-            replace(segment, previous=previous, content=hashlib.sha256(content).hexdigest(), chain=chain),
+            replace(segment, previous=previous, content=content.hex(), chain=chain),
             rows,
         )
         previous = chain

@@ -331,6 +331,8 @@ class World:
             inputs=tuple(digest for _, _, digest in order),
             emissions=tuple(emissions),
             skipped=tuple(skipped),
+            decided_at=self.clock,
+            version=r.choice(["", "1", "2"]),
             lsn=Lsn(self.lsn + 1 if r.random() < 0.7 else 0),
         )
         self.commit(chained(segment, before.chain if before else "00" * 32))
@@ -789,24 +791,27 @@ class World:
 
 def chained(segment: FinalSegment, previous: str) -> FinalSegment:
     """The segment with its hashes, computed as `docs/verdicts.md` says."""
-    content = json.dumps(
+    text = json.dumps(
         [
             segment.stage,
             segment.partition,
             segment.segment,
             segment.epoch,
             segment.first_position,
+            segment.decided_at,
+            segment.version,
             [[run.producer, run.first_serial, run.count] for run in segment.runs],
             list(segment.inputs),
             list(segment.skipped),
             [[e.channel, e.number, e.digest, e.target_partition] for e in segment.emissions],
         ],
         separators=(",", ":"),
-    ).encode()
+    )
+    content = hashlib.sha256(text.encode()).digest()
     return replace(
         segment,
         previous=previous,
-        content=hashlib.sha256(content).hexdigest(),
+        content=content.hex(),
         chain=hashlib.sha256(bytes.fromhex(previous) + content).hexdigest(),
     )
 

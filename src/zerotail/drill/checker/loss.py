@@ -52,7 +52,7 @@ def _emitted_and_never_accepted(facts: Facts) -> Iterator[Finding]:
         if declared is None or declared.receiver == "stage":
             continue
         received = facts.received.get(stream)
-        if received is not None and not received.holes and received.last >= len(emissions):
+        if received is not None and not received.holes and received.last >= max(emissions):
             continue
         for number, (_, segment) in emissions.items():
             if (received is None or not received.has(number)) and not facts.listed(stream, number):
@@ -65,7 +65,7 @@ def conservation(facts: Facts) -> Iterator[Finding]:
     for (producer, partition), records in facts.owed.items():
         for stage in facts.takers.get(producer, ()):
             journaled = facts.taken.get((stage, partition, producer))
-            if journaled is not None and not journaled.holes and journaled.last >= len(records):
+            if journaled is not None and not journaled.holes and journaled.last >= max(records):
                 continue
             for serial, (_, origin) in records.items():
                 if journaled is None or not journaled.has(serial):
@@ -79,16 +79,20 @@ _Record = tuple[StageName, PartitionNumber, ProducerName, Serial, Digest]
 
 def _skipped_without_decision(facts: Facts) -> Iterator[Finding]:
     decided = _standing_decisions(facts)
+    carried_out: set[_Record] = set()
     for segments in facts.journal.values():
         for segment in segments:
             for position in segment.skipped:
                 record = _record_at(segment, position)
-                if record is None or decided.pop(record, None) is None:
+                if record is None or record not in decided:
                     yield Finding(f"position {position} was skipped and nobody decided so", (segment,))
+                else:
+                    carried_out.add(record)
     for record, decision in decided.items():
-        _, partition, producer, serial, _ = record
-        says = f"record {serial} of {producer}, partition {partition}, was to be skipped and was not"
-        yield Finding(says, (decision,))
+        if record not in carried_out:
+            _, partition, producer, serial, _ = record
+            says = f"record {serial} of {producer}, partition {partition}, was to be skipped and was not"
+            yield Finding(says, (decision,))
 
 
 def _standing_decisions(facts: Facts) -> dict[_Record, PoisonDecided]:

@@ -29,6 +29,8 @@ def canonical_content(segment: FinalSegment) -> bytes:
             segment.segment,
             segment.epoch,
             segment.first_position,
+            segment.decided_at,
+            segment.version,
             segment.runs,
             segment.inputs,
             segment.skipped,
@@ -50,8 +52,8 @@ def prefix_agreement(facts: Facts) -> Iterator[Finding]:
             ours, theirs = facts.journal.get(place, []), other.get(place, [])
             if site.role == "deposed":
                 until = _fork_allowed_behind(facts, place, frozenset(site.epochs))
-                ours = [s for s in ours if s.segment <= until][: len(theirs)]
-                theirs = [s for s in theirs if s.segment <= until][: len(ours)]
+                ours = [s for s in ours if s.segment <= until]
+                theirs = [s for s in theirs if s.segment <= until]
             yield from _different_segments(ours, theirs)
         if site.role == "standby":
             yield from _different_rows(facts, [row for row in facts.instructions if row.site == site.site])
@@ -81,17 +83,13 @@ def _cuts(facts: Facts, place: Place) -> Iterator[tuple[EpochOpened, Cut]]:
 
 
 def _same_segment(one: FinalSegment, other: FinalSegment) -> bool:
-    return (one.segment, one.epoch, one.first_position, one.runs, one.inputs, one.skipped, one.chain) == (
-        (
-            other.segment,
-            other.epoch,
-            other.first_position,
-            other.runs,
-            other.inputs,
-            other.skipped,
-            other.chain,
-        )
-    )
+    return _order_of(one) == _order_of(other)
+
+
+def _order_of(s: FinalSegment) -> tuple[object, ...]:
+    """What two sites must have alike: all but the emissions, which are found by running the handler."""
+    told = (s.segment, s.epoch, s.first_position, s.decided_at, s.version, s.runs, s.inputs, s.skipped)
+    return (*told, s.chain)
 
 
 def _different_segments(ours: list[FinalSegment], theirs: list[FinalSegment]) -> Iterator[Finding]:
@@ -108,26 +106,40 @@ def _different_segments(ours: list[FinalSegment], theirs: list[FinalSegment]) ->
 
 
 def _different_rows(facts: Facts, theirs: list[FinalInstruction]) -> Iterator[Finding]:
-    left = {(row.producer, row.partition, row.serial): row for row in theirs}
-    for row in facts.rows:
-        other = left.pop((row.producer, row.partition, row.serial), None)
+    ours, others = _rows_by_content(facts.rows), _rows_by_content(theirs)
+    same_serial = {(row.producer, row.partition, row.serial): row for row in theirs}
+    for content, row in ours.items():
+        other = same_serial.get((row.producer, row.partition, row.serial))
+        if content in others:
+            continue
         if other is None:
             yield Finding(f"instruction {row.serial} of {row.producer} is at {row.site} only", (row,))
-        elif (row.id, row.digest) != (other.id, other.digest):
+        else:
             says = f"instruction {row.serial} of {row.producer} differs between {row.site} and {other.site}"
             yield Finding(says, (row, other))
-    for other in left.values():
-        yield Finding(f"instruction {other.serial} of {other.producer} is at {other.site} only", (other,))
+    for content, row in others.items():
+        if content not in ours:
+            yield Finding(f"instruction {row.serial} of {row.producer} at {row.site} is not active's", (row,))
+
+
+def _rows_by_content(rows: list[FinalInstruction]) -> dict[tuple[str, int, int, str, str], FinalInstruction]:
+    return {(row.producer, row.partition, row.serial, row.id, row.digest): row for row in rows}
 
 
 def _cut_not_in_journal(facts: Facts, place: Place) -> Iterator[Finding]:
     segments = facts.journal.get(place, [])
     for opened, cut in _cuts(facts, place):
-        last = next((s for s in reversed(segments) if s.segment <= cut.segment), None)
-        found = (last.segment, last.first_position + len(last.inputs)) if last else (0, 0)
-        if found != (cut.segment, cut.next_position) or (last and cut.chain and last.chain != cut.chain):
-            says = f"epoch {opened.epoch} began behind segment {cut.segment} of {cut.stage}, another one now"
-            yield Finding(says, (opened,) if last is None else (opened, last))
+        if (cut.segment, cut.next_position) == (0, 0) or any(_ends_at(s, cut) for s in segments):
+            continue
+        there = [s for s in segments if s.segment == cut.segment]
+        says = f"epoch {opened.epoch} began behind segment {cut.segment} of {cut.stage}, another one now"
+        yield Finding(says, (opened, *there[:1]))
+
+
+def _ends_at(segment: FinalSegment, cut: Cut) -> bool:
+    next_position = segment.first_position + len(segment.inputs)
+    same_chain = not cut.chain or segment.chain == cut.chain
+    return (segment.segment, next_position) == (cut.segment, cut.next_position) and same_chain
 
 
 def hash_chain(facts: Facts, content_of: ContentOf = canonical_content) -> Iterator[Finding]:
@@ -146,8 +158,8 @@ def hash_chain(facts: Facts, content_of: ContentOf = canonical_content) -> Itera
 def _broken_link(
     before: FinalSegment | None, segment: FinalSegment, content_of: ContentOf, name: str
 ) -> Iterator[Finding]:
-    content = content_of(segment)
-    if hashlib.sha256(content).hexdigest() != segment.content:
+    content = hashlib.sha256(content_of(segment)).digest()
+    if content.hex() != segment.content:
         yield Finding(f"{name} is not what was hashed when it was written", (segment,))
     previous = before.chain if before else FIRST_PREVIOUS
     if segment.previous != previous:
