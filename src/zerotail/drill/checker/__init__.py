@@ -5,7 +5,8 @@ The rules and their numbers are those of `docs/verdicts.md`, one function each, 
     loss      S1 S17          nothing is lost on the way
     phantoms  S2 S16          nothing appears or comes back
     numbers   S3 S4 S5 S12    counted without repeats, leaps and turns
-    senders   S6 S7 S8 S18    one sender at a time, behind the gate
+    senders   S6 S7           one sender at a time, in an epoch of its own
+    gate      S8 S18          behind the gate, or exposed and openly so
     sites     S9 S10 S11 S15  two sites, one history
     mirrors   S13             copies agree with their sources
     clients   S14 S19         answers stay true
@@ -26,17 +27,13 @@ from zerotail.drill.checker.clients import honest_answers, real_time
 from zerotail.drill.checker.evidence import SIMULATED, Expect, find_doubts, reached_states
 from zerotail.drill.checker.facts import Facts
 from zerotail.drill.checker.finding import Finding, Rule
+from zerotail.drill.checker.gate import durable_before_sent, no_silent_exposure
 from zerotail.drill.checker.liveness import LIMITED, fenced_process_ends, within_limit
 from zerotail.drill.checker.loss import conservation, no_loss
 from zerotail.drill.checker.mirrors import mirror_agreement
 from zerotail.drill.checker.numbers import no_duplicate, no_gap, no_reorder, source_function
 from zerotail.drill.checker.phantoms import no_phantom, no_resurrection
-from zerotail.drill.checker.senders import (
-    durable_before_sent,
-    epoch_discipline,
-    no_silent_exposure,
-    one_sender,
-)
+from zerotail.drill.checker.senders import epoch_discipline, one_sender
 from zerotail.drill.checker.sites import (
     ContentOf,
     canonical_content,

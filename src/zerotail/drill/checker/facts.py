@@ -14,6 +14,7 @@ from typing import TypeAlias
 from zerotail.core.identity import (
     ChannelName,
     EmissionNumber,
+    Epoch,
     PartitionNumber,
     ProducerName,
     SegmentNumber,
@@ -205,7 +206,17 @@ class Facts:
                     hop[Serial(number)] = (digest, segment)
         return owed
 
-    # What the receiver saw.
+    # Epochs, and what the receiver saw.
+
+    @cached_property
+    def opened(self) -> list[EpochOpened]:
+        """The epochs, as they were opened."""
+        return [event for event in self.sending if type(event) is EpochOpened]
+
+    @cached_property
+    def lineage(self) -> frozenset[Epoch]:
+        """The epochs that are rows at the active site in the end."""
+        return frozenset(self.active.epochs) if self.active else frozenset()
 
     @cached_property
     def attempts(self) -> list[EmissionAttempted]:

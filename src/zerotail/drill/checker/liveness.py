@@ -10,7 +10,6 @@ from zerotail.drill.history import (
     AnyEvent,
     ChannelClaimed,
     EmissionAttempted,
-    EpochOpened,
     LimitBegan,
     LimitReached,
     Measured,
@@ -56,9 +55,7 @@ def _not_reached(facts: Facts, began: LimitBegan) -> Iterator[Finding]:
 
 
 def _first_emission_of_a_new_epoch(facts: Facts, began: LimitBegan) -> list[EmissionAttempted]:
-    opened = {
-        event.epoch for event in facts.sending if type(event) is EpochOpened and event.time >= began.time
-    }
+    opened = {event.epoch for event in facts.opened if event.time >= began.time}
     first = next((a for a in facts.attempts if a.epoch in opened and a.answer == "accepted"), None)
     return [] if first is None else [first]
 

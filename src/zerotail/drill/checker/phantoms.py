@@ -81,7 +81,6 @@ def _name(row: FinalInstruction) -> str:
 
 def no_resurrection(facts: Facts) -> Iterator[Finding]:
     """S16: what only a deposed site had is kept for audit and is nowhere else."""
-    lineage = frozenset(facts.active.epochs) if facts.active else frozenset()
     chains = {
         (segment.stage, segment.partition, segment.segment, segment.chain): segment
         for segments in facts.journal.values()
@@ -90,7 +89,7 @@ def no_resurrection(facts: Facts) -> Iterator[Finding]:
     }
     for segments in facts.journal.values():
         for segment in segments:
-            if lineage and segment.epoch not in lineage:
+            if facts.lineage and segment.epoch not in facts.lineage:
                 says = f"segment {segment.segment} is of epoch {segment.epoch}, not of the final lineage"
                 yield Finding(says, (segment,))
     for divergent in facts.divergent:

@@ -12,7 +12,7 @@ import msgspec
 from zerotail.core.identity import Epoch, Position, SegmentNumber
 from zerotail.drill.checker.facts import Facts, Place
 from zerotail.drill.checker.finding import Finding
-from zerotail.drill.history import Cut, EpochOpened, FinalInstruction, FinalSegment, FinalState
+from zerotail.drill.history import Cut, EpochOpened, FinalInstruction, FinalSegment, FinalSite, FinalState
 
 ContentOf: TypeAlias = Callable[[FinalSegment], bytes]
 """The bytes of a segment that its chain covers."""
@@ -40,31 +40,32 @@ def canonical_content(segment: FinalSegment) -> bytes:
 
 
 def prefix_agreement(facts: Facts) -> Iterator[Finding]:
-    """S9: the standby has the same journal and rows, a deposed site the same up to the cut."""
+    """S9: the standby has the same journal and rows, a deposed site the same journal up to the cut."""
     active_sites = [site for site in facts.sites if site.role == "active"]
     if len(active_sites) > 1:
         yield Finding("two sites ended active", tuple(active_sites[:2]))
+    if facts.active is None:
+        return
     for site in facts.sites:
-        if facts.active is None or site.role not in ("standby", "deposed"):
-            continue
-        other = facts.journals.get(site.site, {})
-        for place in sorted({*facts.journal, *other}):
-            ours, theirs = facts.journal.get(place, []), other.get(place, [])
-            if site.role == "deposed":
-                until = _fork_allowed_behind(facts, place, frozenset(site.epochs))
-                ours = [s for s in ours if s.segment <= until]
-                theirs = [s for s in theirs if s.segment <= until]
-            yield from _different_segments(ours, theirs)
+        if site.role in ("standby", "deposed"):
+            yield from _different_journal(facts, site)
         if site.role == "standby":
             yield from _different_rows(facts, [row for row in facts.instructions if row.site == site.site])
-    for place in _places(facts):
+    for place in sorted(
+        {*facts.journal, *((cut.stage, cut.partition) for e in facts.opened for cut in e.cuts)}
+    ):
         yield from _cut_not_in_journal(facts, place)
 
 
-def _places(facts: Facts) -> list[Place]:
-    """Every stage and partition of the final journal, or of a cut."""
-    opened = [event for event in facts.sending if type(event) is EpochOpened]
-    return sorted({*facts.journal, *((cut.stage, cut.partition) for event in opened for cut in event.cuts)})
+def _different_journal(facts: Facts, site: FinalSite) -> Iterator[Finding]:
+    journal = facts.journals.get(site.site, {})
+    for place in sorted({*facts.journal, *journal}):
+        ours, theirs = facts.journal.get(place, []), journal.get(place, [])
+        if site.role == "deposed":
+            until = _fork_allowed_behind(facts, place, frozenset(site.epochs))
+            ours = [segment for segment in ours if segment.segment <= until]
+            theirs = [segment for segment in theirs if segment.segment <= until]
+        yield from _first_difference(ours, theirs)
 
 
 def _fork_allowed_behind(facts: Facts, place: Place, known_there: frozenset[Epoch]) -> float:
@@ -75,11 +76,10 @@ def _fork_allowed_behind(facts: Facts, place: Place, known_there: frozenset[Epoc
 
 def _cuts(facts: Facts, place: Place) -> Iterator[tuple[EpochOpened, Cut]]:
     """Where each epoch of the final lineage began at a place; one that does not say began at nothing."""
-    lineage = frozenset(facts.active.epochs) if facts.active else frozenset()
-    for event in facts.sending:
-        if type(event) is EpochOpened and event.epoch in lineage:
-            named = (cut for cut in event.cuts if (cut.stage, cut.partition) == place)
-            yield event, next(named, Cut(*place, SegmentNumber(0), Position(0)))
+    for opened in facts.opened:
+        if opened.epoch in facts.lineage:
+            named = (cut for cut in opened.cuts if (cut.stage, cut.partition) == place)
+            yield opened, next(named, Cut(*place, SegmentNumber(0), Position(0)))
 
 
 def _same_segment(one: FinalSegment, other: FinalSegment) -> bool:
@@ -92,7 +92,7 @@ def _order_of(s: FinalSegment) -> tuple[object, ...]:
     return (*told, s.chain)
 
 
-def _different_segments(ours: list[FinalSegment], theirs: list[FinalSegment]) -> Iterator[Finding]:
+def _first_difference(ours: list[FinalSegment], theirs: list[FinalSegment]) -> Iterator[Finding]:
     for one, other in zip_longest(ours, theirs):
         if one is None or other is None:
             only = one or other
