@@ -351,6 +351,17 @@ class RecordDoubts(Effect, frozen=True):
     last: EmissionNumber
 
 
+class SettleDoubts(Effect, frozen=True):
+    """R3, an operator's decision: everything up to `received` has arrived, the rest of the doubts has not.
+
+    Refused unless the doubts were listed by the sender that is at work now: that one waits for the answer and has
+    not sent anything. A number that a sender merely intends at this moment is not a doubt.
+    """
+
+    lane: Lane
+    received: EmissionNumber
+
+
 class ClaimAtReceiver(Effect, frozen=True):
     """Tell the receiver who sends from now on; the answer is a `Welcome`, or `Superseded`."""
 

@@ -151,7 +151,10 @@ class SubmitUnknown(Event, frozen=True):
 
 
 class EpochOpened(Event, frozen=True):
-    """An epoch row was written. `operator`: a flag of an operator allowed it to be exposed."""
+    """An epoch row was written. `operator`: a flag of an operator allowed it to be exposed.
+
+    `cuts` has every stage and partition that has a segment; one that is not named begins at position 0.
+    """
 
     epoch: Epoch
     site: SiteName
@@ -354,8 +357,9 @@ class FinalSegment(Event, frozen=True):
 
     `inputs` is the digest of each record, in order of position. `skipped` names the positions that an
     operator's decision left unapplied. `emissions` is what a one-pass reference run over this journal emits
-    for this segment. `lsn` is a place in the log behind the segment's commit, 0 if unknown. `content`,
-    `previous` and `chain` are as stored: the checker computes them again.
+    for this segment. `decided_at` and `version` are what the handler saw as its time and its code. `lsn` is a
+    place in the log behind the segment's commit, 0 if unknown. `content`, `previous` and `chain` are as
+    stored: the checker computes them again.
     """
 
     site: SiteName
@@ -368,6 +372,8 @@ class FinalSegment(Event, frozen=True):
     inputs: tuple[Digest, ...]
     emissions: tuple[Emission, ...] = ()
     skipped: tuple[Position, ...] = ()
+    decided_at: int = 0
+    version: str = ""
     previous: Digest = ""
     content: Digest = ""
     chain: Digest = ""

@@ -18,6 +18,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from zerotail.drill.garbage import collection_paused
 from zerotail.drill.history import AnyEvent, Event, merged
 
 E = TypeVar("E", bound=Event)
@@ -68,6 +69,7 @@ class History(msgspec.Struct, frozen=True):
     damaged: tuple[str, ...] = ()
 
 
+@collection_paused()
 def read_history(directory: Path) -> History:
     """Read and merge the files of all recorders in a directory."""
     events: list[AnyEvent] = []

@@ -36,9 +36,11 @@ from zerotail.ports import (
 )
 
 
-def rejoin(site: SiteName, active: SiteName) -> Story[bool]:
-    """Bring `site` back as the standby of `active`; runs at the active site. False when there was nothing
-    to do.
+def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> Story[bool]:
+    """Bring `site` back as the standby of `active`; runs at the active site. False: there was nothing to do.
+
+    `database_lost` is an operator's statement. Without it a database that does not answer is not replaced: it may
+    have gone on alone, and answer again in a moment.
     """
     # 1
     standing = yield from _require_active(active)
@@ -48,6 +50,12 @@ def rejoin(site: SiteName, active: SiteName) -> Story[bool]:
         return False
     if not attached:
         expected = None
+        if not isinstance(seen, SiteObserved) and not database_lost:
+            raise Unavailable(
+                f"the database of {site} does not answer, so nobody knows whether it has gone on alone",
+                code="ZT413",
+                tries=(f"zerotail rejoin run --accept-lost-database {site}",),
+            )
         if isinstance(seen, SiteObserved):
             require_nothing_released(site, seen.standing, standing)
             expected = seen.standing.epoch

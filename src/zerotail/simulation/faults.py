@@ -172,4 +172,6 @@ class Faults:
         for pair in world.link_up:
             world.link_up[pair] = True
         for process in self.schedule.processes:
-            process.frozen_until = min(process.frozen_until, world.time + 400)
+            if process.frozen_until > world.time + 400:
+                process.frozen_until = world.time + 400
+                self.schedule.at(process.frozen_until, process)

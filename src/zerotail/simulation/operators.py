@@ -12,15 +12,15 @@ from typing import Any
 
 from zerotail import ports
 from zerotail.core.epoch import Durability, Phase, works_at
-from zerotail.core.identity import SiteName, Timeline
+from zerotail.core.emission import Lane
+from zerotail.core.identity import EmissionNumber, SiteName, Timeline
 from zerotail.core.receiver import DoubtPolicy
 from zerotail.failover.handover import hand_over
 from zerotail.failover.rejoin import rejoin
 from zerotail.failover.takeover import expose, take_over
 from zerotail.simulation import plan as plans
-from zerotail.simulation.postgres import SET
 from zerotail.simulation.schedule import Process, Schedule
-from zerotail.simulation.world import NUMBER, OTHER, SITES, World
+from zerotail.simulation.world import NUMBER, OTHER, SITES, Actor, World
 
 
 class Operators:
@@ -80,7 +80,8 @@ class Operators:
         """Bring the other site back as standby."""
         active = self.world.active
         if self.world.site_up[active]:
-            self._run("rejoin", active, rejoin(OTHER[active], active))
+            lost = OTHER[active] in self.world.destroyed
+            self._run("rejoin", active, rejoin(OTHER[active], active, database_lost=lost))
 
     def expose(self) -> None:
         """Go on alone: only while the other site is really out, and was not the one that went on last."""
@@ -97,17 +98,18 @@ class Operators:
             return
         for lane, receiver in world.receivers.items():
             row = server.table("lanes").get(lane)
-            if row is None or row[3] == row[2]:
+            if row is None or row[3] == row[2] or self._sender_frozen(lane):
                 continue
-            emitters = [
-                process for process in self.schedule.processes if process.name.startswith(f"emitter {lane}")
-            ]
-            if any(process.frozen_until > world.time for process in emitters) or len(emitters) > 2:
-                continue
-            if all(type(process.effect) is ports.Pause for process in emitters):
-                known = max([row[2], *(one.number for one in receiver.accepted if one.number <= row[3])])
-                server.write([(SET, "lanes", lane, (row[0], row[1], known, known))], wait=False)
+            known = max([row[2], *(one.number for one in receiver.accepted if one.number <= row[3])])
+            settled = world.execute(Actor(world.active), ports.SettleDoubts(lane, EmissionNumber(known)))
+            if isinstance(settled, ports.Done):
                 self.schedule.mark("doubt settled by an operator")
+
+    def _sender_frozen(self, lane: Lane) -> bool:
+        """Whether a sender that is believed dead could still wake up: an operator makes sure before settling."""
+        name = f"emitter {lane} "
+        senders = [process for process in self.schedule.processes if process.name.startswith(name)]
+        return any(process.frozen_until > self.world.time for process in senders) or len(senders) > 1
 
     # When everything is healed.
 

@@ -30,6 +30,7 @@ MAY_BE_LOST: frozenset[type[ports.Effect]] = frozenset(
         ports.RecordIntent,
         ports.RecordAcknowledged,
         ports.RecordDoubts,
+        ports.SettleDoubts,
         ports.SendEmissions,
         ports.Promote,
         ports.OpenEpoch,
@@ -52,7 +53,7 @@ _MASK = (1 << 61) - 1
 class Process(Actor):
     """One running instance of a role, a client's request or an operator's command."""
 
-    __slots__ = ("code", "effect", "ended", "frozen_until", "name", "started", "story")
+    __slots__ = ("code", "effect", "ended", "frozen_until", "name", "started", "story", "ticket")
 
     def __init__(self, name: str, code: int, site: SiteName, story: ports.Story[Any]) -> None:
         super().__init__(site)
@@ -64,6 +65,8 @@ class Process(Actor):
         """Called with what came of it; not called when the process is dropped."""
         self.frozen_until = 0
         self.started = False
+        self.ticket = 0
+        """Its valid place in the queue; an older one is ignored."""
 
 
 class Crashed:
@@ -110,6 +113,8 @@ class Schedule:
     def at(self, time: int, item: Process | Callable[[], None]) -> None:
         """Queue a process, or anything else that has to happen at a time."""
         self._sequence += 1
+        if isinstance(item, Process):
+            item.ticket = self._sequence
         heapq.heappush(self._queue, (time, self._sequence, item))
 
     def drop(self, process: Process) -> None:
@@ -132,12 +137,12 @@ class Schedule:
         """Let the next thing happen; False when nothing is left to happen."""
         if not self._queue:
             return False
-        time, _, item = heapq.heappop(self._queue)
+        time, sequence, item = heapq.heappop(self._queue)
         self.world.time = max(self.world.time, time)
         if not isinstance(item, Process):
             item()
             return True
-        if item not in self.processes:
+        if item.ticket != sequence or item not in self.processes:
             return True
         if item.frozen_until > time:
             self.at(item.frozen_until, item)

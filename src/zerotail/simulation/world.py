@@ -131,6 +131,7 @@ class World:
             ports.RecordIntent: self._record_intent,
             ports.RecordAcknowledged: self._record_acknowledged,
             ports.RecordDoubts: self._record_doubts,
+            ports.SettleDoubts: self._settle_doubts,
             ports.ClaimAtReceiver: self._claim_at_receiver,
             ports.SendEmissions: self._send_emissions,
             ports.ObserveSite: self._observe_site,
@@ -440,8 +441,19 @@ class World:
         numbers = range(effect.first, effect.last + 1)
         self.witness.doubts(self.time, effect)
         return self._store(
-            actor, server, [(SET, "doubts", (effect.lane, number), effect.epoch) for number in numbers], DONE
+            actor, server, [(SET, "doubts", (effect.lane, number), row[:2]) for number in numbers], DONE
         )
+
+    def _settle_doubts(self, actor: Actor, effect: ports.SettleDoubts) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        epoch, incarnation, _, intended = self._lane(server, effect.lane)
+        listed_by = server.table("doubts").get((effect.lane, intended))
+        if server.in_recovery or listed_by != (epoch, incarnation):
+            return ports.Refused("the doubt is not the current sender's")
+        row = (epoch, incarnation, effect.received, effect.received)
+        return self._store(actor, server, [(SET, "lanes", effect.lane, row)], DONE)
 
     def _claim_at_receiver(self, actor: Actor, effect: ports.ClaimAtReceiver) -> Any:
         if not self.outside_up[actor.site]:
