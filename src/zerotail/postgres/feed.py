@@ -1,0 +1,100 @@
+"""Instructions: how they come in, how they are numbered, how producers read them, and requests to send them again."""
+
+from __future__ import annotations
+
+from zerotail.core.epoch import Phase
+from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumber, Serial, SiteName
+from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Submit, Submitted
+from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.journal import find_head
+from zerotail.postgres.lineage import read_position, read_standing, require_at_work
+from zerotail.postgres.outbox import read_messages
+from zerotail.postgres.transaction import Declined
+
+_LOCK = "select pg_advisory_xact_lock(hashtextextended('zerotail.instruction', 0) + %s * 65536 + %s)"
+_LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
+
+
+def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
+    """Store an instruction and number it; one that is there already is found."""
+    found = connection.execute(
+        b"select serial from zerotail.instruction where producer = %s and id = %s", (effect.producer, effect.id)
+    ).fetchone()
+    if found is not None:
+        return Submitted(read_standing(connection), Serial(found[0]), read_position(connection))
+    standing = require_at_work(connection, site)
+    if standing.lineage.current.phase is not Phase.LIVE:
+        raise Declined("this site is not live")
+    serial = _next_serial(connection, effect.producer, effect.partition)
+    connection.execute(
+        b"insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, %s, %s, %s, %s)",
+        (effect.producer, effect.partition, serial, effect.id, effect.value),
+    )
+    return Submitted(standing, serial, read_position(connection))
+
+
+def _next_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
+    """The serial behind the last one; whoever else numbers this producer and partition waits for our commit."""
+    connection.execute(_LOCK.encode(), (producer, partition))
+    return Serial(int(one_row(connection, _LAST, (producer, partition))[0]) + 1)
+
+
+def number_submissions(
+    connection: Connection, producer: ProducerNumber, partition: PartitionNumber, limit: int
+) -> int:
+    """Number rows that were inserted without a serial; answers how many.
+
+    Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
+    the very transaction that makes it an instruction.
+    """
+    first = _next_serial(connection, producer, partition)
+    numbered = connection.execute(
+        b"with taken as (delete from zerotail.submission where (producer, id) in (select producer, id "
+        b"from zerotail.submission where producer = %s and partition = %s order by submitted_at, id limit %s) "
+        b"returning *) insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at) "
+        b"select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at "
+        b"from taken",
+        (producer, partition, limit, first),
+    )
+    return numbered.rowcount
+
+
+def read_feed(connection: Connection, effect: ReadFeed) -> Fed:
+    """Rows behind `after`, never past a gap in the serials, and how far the consumer has come."""
+    feed = effect.feed
+    head = find_head(connection, feed.consumer, feed.partition)
+    if head is None:
+        raise Declined(f"stage {feed.consumer} has no partition {feed.partition} here")
+    vector = head.vector.get(feed.producer, Serial(0))
+    after = vector if effect.after is None else effect.after
+    values = _values_behind(connection, feed, after, effect.limit)
+    request = connection.execute(
+        b"select number from zerotail.request where producer = %s and partition = %s", (feed.producer, feed.partition)
+    ).fetchone()
+    standing = read_standing(connection)
+    position = read_position(connection)
+    return Fed(standing, position, vector, request[0] if request else 0, Serial(after + 1), values)
+
+
+def _values_behind(connection: Connection, feed: Feed, after: Serial, limit: int) -> list[bytes]:
+    if feed.lane is not None:
+        return read_messages(connection, feed.lane, EmissionNumber(after), limit)
+    rows = connection.execute(
+        b"select serial, value from zerotail.instruction where producer = %s and partition = %s and serial > %s "
+        b"order by serial limit %s",
+        (feed.producer, feed.partition, after, limit),
+    ).fetchall()
+    return [value for place, (serial, value) in enumerate(rows, after + 1) if serial == place]
+
+
+def request_again(connection: Connection, effect: RequestAgain) -> Done:
+    """Ask producers to send again; asking for the same serial twice is one request."""
+    if read_standing(connection).epoch != effect.epoch:
+        raise Declined("another epoch is current")
+    for producer, serial in effect.gaps.items():
+        connection.execute(
+            b"insert into zerotail.request as known values (%s, %s, 1, %s) on conflict (producer, partition) "
+            b"do update set number = known.number + 1, serial = excluded.serial where known.serial <> excluded.serial",
+            (producer, effect.partition, serial),
+        )
+    return Done(read_position(connection))

@@ -1,0 +1,166 @@
+"""Epochs in the database: where it stands, a new one, and how far the current one has come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from zerotail.core.chain import Chain
+from zerotail.core.epoch import Cut, Durability, EpochRow, HeadCut, Lineage, Phase, works_at
+from zerotail.core.identity import (
+    Epoch,
+    Lsn,
+    PartitionNumber,
+    Position,
+    ProducerNumber,
+    SegmentNumber,
+    Serial,
+    SiteName,
+    StageName,
+    Timeline,
+)
+from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
+from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.transaction import Declined
+
+_POSITION = """
+select ((case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end)
+        - '0/0'::pg_lsn)::bigint
+"""
+_STANDING = """
+select (select system_identifier from pg_control_system()),
+       case when pg_is_in_recovery() then null
+            else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end
+"""
+_EPOCHS = "select epoch, site, timeline, durability, phase, cut, cause, operator from zerotail.epoch order by epoch"
+
+
+def read_position(connection: Connection) -> Lsn:
+    """A position that covers whatever this session has read so far."""
+    return Lsn(int(one_row(connection, _POSITION)[0]))
+
+
+def read_standing(connection: Connection) -> Standing:
+    """Where the database stands, in the snapshot of the current transaction."""
+    system, timeline = one_row(connection, _STANDING)
+    rows = tuple(_epoch_row(row) for row in connection.execute(_EPOCHS.encode()).fetchall())
+    rejoined = connection.execute(b"select site, epoch from zerotail.rejoined").fetchall()
+    return Standing(
+        Lineage(rows),
+        None if timeline is None else Timeline(timeline),
+        int(system),
+        {SiteName(site): Epoch(epoch) for site, epoch in rejoined},
+    )
+
+
+def require_at_work(connection: Connection, site: SiteName) -> Standing:
+    """The standing, when `site` is the one that works here; declined otherwise."""
+    standing = read_standing(connection)
+    if not works_at(standing.lineage, site, standing.timeline):
+        raise Declined("this site is not live")
+    return standing
+
+
+def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
+    """Write the new epoch with the cut, and hand every head over to it, if the current epoch is the expected one."""
+    connection.execute(b"lock table zerotail.epoch in exclusive mode")
+    standing = read_standing(connection)
+    if standing.timeline is None:
+        raise Declined("the database is a standby")
+    if standing.epoch != effect.expected:
+        raise Declined("another epoch is current")
+    connection.execute(
+        b"insert into zerotail.epoch (epoch, site, timeline, durability, phase, cut, cause, operator) "
+        b"values (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            effect.epoch,
+            effect.site,
+            standing.timeline,
+            effect.durability.value,
+            Phase.OPENED.value,
+            Jsonb(_encode_cut(_observe_cut(connection))),
+            effect.cause,
+            effect.operator,
+        ),
+    )
+    connection.execute(b"update zerotail.head set epoch = %s", (effect.epoch,))
+    return Done(read_position(connection))
+
+
+def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
+    """Change phase or durability of the current epoch, if it is still the one that is meant."""
+    changed = connection.execute(
+        b"update zerotail.epoch set phase = coalesce(%s, phase), durability = coalesce(%s, durability) "
+        b"where epoch = %s and epoch = (select max(epoch) from zerotail.epoch)",
+        (
+            effect.phase.value if effect.phase else None,
+            effect.durability.value if effect.durability else None,
+            effect.epoch,
+        ),
+    )
+    if changed.rowcount != 1:
+        raise Declined("another epoch is current")
+    return Done(read_position(connection))
+
+
+def _observe_cut(connection: Connection) -> Cut:
+    """What there is now: the last serial of every producer and partition, and every head."""
+    serials = connection.execute(
+        b"select producer, partition, max(serial) from zerotail.instruction group by producer, partition "
+        b"union all select producer.producer, lane.target, coalesce(max(first_number + count - 1), 0) "
+        b"from zerotail.producer join zerotail.outbox lane using (channel) where producer.channel <> '' "
+        b"group by producer.producer, lane.target"
+    ).fetchall()
+    heads = connection.execute(b"select stage, partition, segment, next_position, chain from zerotail.head").fetchall()
+    return Cut(
+        {(ProducerNumber(p), PartitionNumber(partition)): Serial(serial) for p, partition, serial in serials},
+        tuple(
+            HeadCut(
+                StageName(stage), PartitionNumber(partition), SegmentNumber(segment), Position(place), Chain(chain)
+            )
+            for stage, partition, segment, place, chain in heads
+        ),
+    )
+
+
+def _encode_cut(cut: Cut) -> dict[str, Any]:
+    return {
+        "serials": [[producer, partition, serial] for (producer, partition), serial in sorted(cut.serials.items())],
+        "heads": [
+            [head.stage, head.partition, head.segment, head.next_position, head.chain.hex()] for head in cut.heads
+        ],
+    }
+
+
+def _decode_cut(stored: dict[str, Any]) -> Cut:
+    return Cut(
+        {
+            (ProducerNumber(producer), PartitionNumber(partition)): Serial(serial)
+            for producer, partition, serial in stored.get("serials", [])
+        },
+        tuple(
+            HeadCut(
+                StageName(stage),
+                PartitionNumber(partition),
+                SegmentNumber(segment),
+                Position(place),
+                Chain(bytes.fromhex(chain)),
+            )
+            for stage, partition, segment, place, chain in stored.get("heads", [])
+        ),
+    )
+
+
+def _epoch_row(row: tuple[Any, ...]) -> EpochRow:
+    epoch, site, timeline, durability, phase, cut, cause, operator = row
+    return EpochRow(
+        Epoch(epoch),
+        SiteName(site),
+        Timeline(timeline),
+        Durability(durability),
+        Phase(phase),
+        _decode_cut(cut),
+        cause,
+        operator,
+    )

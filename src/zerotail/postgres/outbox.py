@@ -1,0 +1,132 @@
+"""What is owed to the outside, packed by segment, and the record of each lane's sender."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from zerotail.core.emission import Lane
+from zerotail.core.identity import EmissionNumber, Incarnation, SiteName
+from zerotail.core.receiver import LaneRecord
+from zerotail.errors import Broken
+from zerotail.ports import (
+    ClaimLane,
+    Done,
+    LaneClaimed,
+    LaneRead,
+    ReadLane,
+    RecordAcknowledged,
+    RecordDoubts,
+    RecordIntent,
+)
+from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.lineage import read_position, read_standing, require_at_work
+from zerotail.postgres.transaction import Declined
+
+_LENGTH = struct.Struct("<I")
+_WHERE = "where channel = %s and partition = %s and target = %s"
+
+
+def pack_messages(messages: Sequence[bytes]) -> bytes:
+    """Messages as one value: each behind its length."""
+    return b"".join(part for message in messages for part in (_LENGTH.pack(len(message)), message))
+
+
+def unpack_messages(packed: bytes, count: int) -> list[bytes]:
+    """The messages of one packed value."""
+    messages = []
+    place = 0
+    while place < len(packed):
+        (length,) = _LENGTH.unpack_from(packed, place)
+        place += _LENGTH.size
+        messages.append(packed[place : place + length])
+        place += length
+    if len(messages) != count or place != len(packed):
+        raise Broken(f"an outbox row says {count} messages and holds {len(messages)} in {len(packed)} bytes")
+    return messages
+
+
+def read_messages(connection: Connection, lane: Lane, after: EmissionNumber, limit: int) -> list[bytes]:
+    """Messages behind number `after`, in order, at most `limit`."""
+    rows = connection.execute(
+        f"select first_number, count, messages from zerotail.outbox {_WHERE} "
+        "and first_number + count - 1 > %s order by first_number limit %s".encode(),
+        (*lane, after, limit),
+    ).fetchall()
+    found: list[bytes] = []
+    for first, count, packed in rows:
+        expected = after + len(found) + 1
+        if first > expected:
+            raise Broken(f"lane {tuple(lane)} lacks message {expected}; the next one is {first}")
+        found += unpack_messages(packed, count)[max(0, expected - first) :]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def claim_lane(connection: Connection, effect: ClaimLane, site: SiteName) -> LaneClaimed:
+    """Become the sender of a lane: count its incarnation up, in the current epoch."""
+    standing = require_at_work(connection, site)
+    (incarnation,) = one_row(
+        connection,
+        "insert into zerotail.lane values (%s, %s, %s, %s, 1, 0, 0) on conflict (channel, partition, target) "
+        "do update set epoch = excluded.epoch, incarnation = lane.incarnation + 1 returning incarnation",
+        (*effect.lane, standing.epoch),
+    )
+    return LaneClaimed(standing, Incarnation(incarnation), read_position(connection))
+
+
+def read_lane(connection: Connection, effect: ReadLane) -> LaneRead:
+    """Owed messages and the lane's record, then the log's position."""
+    row = connection.execute(
+        f"select incarnation, acknowledged, intended from zerotail.lane {_WHERE}".encode(), effect.lane
+    ).fetchone()
+    incarnation, acknowledged, intended = row or (0, 0, 0)
+    (journaled,) = one_row(
+        connection, f"select coalesce(max(first_number + count - 1), 0) from zerotail.outbox {_WHERE}", effect.lane
+    )
+    record = LaneRecord(EmissionNumber(journaled), EmissionNumber(acknowledged), EmissionNumber(intended))
+    messages = [] if effect.after is None else read_messages(connection, effect.lane, effect.after, effect.limit)
+    standing = read_standing(connection)
+    return LaneRead(standing, read_position(connection), Incarnation(incarnation), record, messages)
+
+
+def record_intent(connection: Connection, effect: RecordIntent, site: SiteName) -> Done:
+    """Numbers up to this one may have been sent."""
+    return _change_lane(connection, effect, site, "intended = greatest(intended, %s)", (effect.number,))
+
+
+def record_acknowledged(connection: Connection, effect: RecordAcknowledged, site: SiteName) -> Done:
+    """The receiver has everything up to this number."""
+    change = "acknowledged = greatest(acknowledged, %s), intended = greatest(intended, %s)"
+    return _change_lane(connection, effect, site, change, (effect.number, effect.number))
+
+
+def record_doubts(connection: Connection, effect: RecordDoubts, site: SiteName) -> Done:
+    """List the numbers that may or may not have arrived."""
+    _change_lane(connection, effect, site, "intended = intended", ())
+    connection.execute(
+        b"insert into zerotail.doubt (channel, partition, target, number, epoch) "
+        b"select %s, %s, %s, number, %s from generate_series(%s::bigint, %s::bigint) as number on conflict do nothing",
+        (*effect.lane, effect.epoch, effect.first, effect.last),
+    )
+    return Done(read_position(connection))
+
+
+def _change_lane(
+    connection: Connection,
+    effect: RecordIntent | RecordAcknowledged | RecordDoubts,
+    site: SiteName,
+    change: str,
+    values: tuple[Any, ...],
+) -> Done:
+    """Change a lane's record, if its sender is still the one that speaks."""
+    require_at_work(connection, site)
+    changed = connection.execute(
+        f"update zerotail.lane set {change} {_WHERE} and epoch = %s and incarnation = %s".encode(),
+        (*values, *effect.lane, effect.epoch, effect.incarnation),
+    )
+    if changed.rowcount != 1:
+        raise Declined("another sender is at work")
+    return Done(read_position(connection))

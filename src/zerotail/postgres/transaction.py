@@ -1,0 +1,106 @@
+"""One effect, one transaction; and what a client may conclude when it does not hear the end of it.
+
+1. Every session commits locally (`synchronous_commit = local`): whether the other site has the row is the gate's
+   question, not the commit's.
+2. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
+   nobody knows: `Indefinite`, to be found out by reading.
+3. SIGINT and SIGTERM are held back while COMMIT is under way: psycopg would turn them into a cancel, which leaves a
+   row behind that looks finished and is not.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import current_thread, main_thread
+from typing import TypeVar
+
+import psycopg
+from psycopg import sql
+
+from zerotail.deadline import Deadline
+from zerotail.errors import Unavailable
+from zerotail.ports import Indefinite, Refused, Unreachable
+from zerotail.postgres.connection import Connection, connect
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+_CONNECT_SECONDS = 5.0
+_HELD_BACK = {signal.SIGINT, signal.SIGTERM}
+
+
+class Declined(Exception):
+    """A rule of the database side says no; the transaction is rolled back and the reason becomes a `Refused`."""
+
+
+class Session:
+    """A connection to one database that is made when it is needed and made anew after it was lost."""
+
+    def __init__(self, dsn: str, application: str = "zerotail") -> None:
+        self._dsn = dsn
+        self._application = application
+        self._connection: Connection | None = None
+
+    def read(self, work: Work[T]) -> T | Unreachable | Refused:
+        """Run `work` in one snapshot; it writes nothing."""
+        return self._run(work, b"begin isolation level repeatable read read only")  # type: ignore[return-value]
+
+    def write(self, work: Work[T]) -> T | Unreachable | Indefinite | Refused:
+        """Run `work` and commit it."""
+        return self._run(work, b"begin")
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _run(self, work: Work[T], begin: bytes) -> T | Unreachable | Indefinite | Refused:
+        try:
+            connection = self._connected()
+            connection.execute(begin)
+            result = work(connection)
+        except Declined as declined:
+            self._roll_back()
+            return Refused(str(declined))
+        except Unavailable:
+            return Unreachable()
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            self.close()
+            return Unreachable()
+        except psycopg.errors.ReadOnlySqlTransaction:
+            self._roll_back()
+            return Refused("the database is a standby")
+        try:
+            with signals_held_back():
+                connection.execute(b"commit")
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            self.close()
+            return Indefinite()
+        return result
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._dsn, Deadline.after(_CONNECT_SECONDS), application=self._application)
+            self._connection.execute(sql.SQL("set synchronous_commit = local"))
+        return self._connection
+
+    def _roll_back(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.execute(b"rollback")
+
+
+@contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait for the end of the block."""
+    if current_thread() is not main_thread():
+        yield  # Python runs handlers in the main thread only
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
