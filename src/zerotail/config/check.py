@@ -12,9 +12,18 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 
 from zerotail.config.address import brokers_of, database_place, looks_secret
-from zerotail.config.problem import Key, Problem, Unfit, did_you_mean, listed, shown_word
+from zerotail.config.problem import Key, Problem, Unfit, shown_word, suggested
 from zerotail.config.secret import has_reference, is_reference_only, template_of
-from zerotail.config.tree import Node, entries_of, find, find_text, origin_of_key, origin_of_value, texts_of
+from zerotail.config.tree import (
+    Node,
+    Section,
+    entries_of,
+    find,
+    find_text,
+    origin_of_key,
+    origin_of_value,
+    texts_of,
+)
 
 _LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 NAMED_SECTIONS = ("sites", "topics", "producers", "stages", "channels", "clusters")
@@ -33,14 +42,11 @@ def _at(tree: Node, key: Key, sentence: str, suggestion: str = "") -> Problem:
 def _unknown(tree: Node, key: Key, what: str, name: str, known: Mapping[str, object]) -> Iterator[Problem]:
     """A problem if `name` is not among the known ones."""
     if name not in known:
-        suggestion = did_you_mean(name, known) or (
-            f"known are {listed(known, 'and')}" if known else "there are none"
-        )
-        yield _at(tree, key, f"there is no {what} named {shown_word(name)}", suggestion)
+        yield _at(tree, key, f"there is no {what} named {shown_word(name)}", suggested(name, known))
 
 
 def _is_malformed(tree: Node, section: str) -> bool:
-    return find(tree, (section,)) is not None and not entries_of(tree, (section,))
+    return not isinstance(find(tree, (section,)), Section | None)
 
 
 def _names_that_are_used_exist(tree: Node) -> Iterator[Problem]:
@@ -89,6 +95,8 @@ def folded_name(name: str) -> str:
 
 def _sites_are_two_places(tree: Node) -> Iterator[Problem]:
     sites = list(entries_of(tree, ("sites",)))
+    if isinstance(find(tree, ("sites",)), Section) and len(sites) != 2:
+        yield _at(tree, ("sites",), f"must name exactly two sites; there are {len(sites)}")
     for one, other in combinations(sites, 2):
         dsn: Key = ("sites", other, "database", "dsn")
         place = database_place(find_text(tree, ("sites", one, "database", "dsn")) or "")

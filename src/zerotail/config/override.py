@@ -81,9 +81,14 @@ def _key_of(words: Sequence[str], tree: Section) -> Key:
         if name is None:
             where = f" under {shown_key(key)}" if key else ""
             sentence = f"means no key: there is no {shown_word(word.lower())}{where}"
-            raise Unfit(sentence, did_you_mean(word, known))
+            raise Unfit(sentence, did_you_mean(word, known) or _hint_about_levels(word, known))
         key, shape = (*key, name), shape.find(name)
     return key
+
+
+def _hint_about_levels(word: str, known: Collection[str]) -> str:
+    is_joined = any(folded_name(word).startswith(f"{folded_name(one)}_") for one in known)
+    return "two underscores part the levels" if is_joined else ""
 
 
 def _known_words(shape: Shape, tree: Section, key: Key) -> Collection[str]:

@@ -17,6 +17,7 @@ from zerotail.errors import Misused
 Key = tuple[str | int, ...]
 """The way from the top to a value: names of keys, and places in lists."""
 
+MOST_WORDS_SHOWN = 20
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -97,6 +98,11 @@ def shown_word(word: str) -> str:
     return word if _PLAIN_WORD.fullmatch(word) else "…"
 
 
+def plain_words(words: Iterable[str]) -> list[str]:
+    """Those of the words that may be shown."""
+    return [word for word in words if _PLAIN_WORD.fullmatch(word)]
+
+
 def shown_key(key: Key) -> str:
     """`stages.settle.emits[0]`; a part with a dot in it stands in quotes."""
     shown = ""
@@ -113,13 +119,20 @@ def shown_key(key: Key) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean "payments"?`, or nothing when no known word is near."""
     folded = word.casefold()[:80]
-    by_folded = {other.casefold(): other for other in known}
+    by_folded = {other.casefold(): other for other in plain_words(known)}
     near = difflib.get_close_matches(folded, list(by_folded), n=3, cutoff=0.6)
     if not near:
         return ""
     # Letters that only changed places are the likelier slip: esat is east, not west.
     nearest = min(near, key=lambda other: sorted(other) != sorted(folded))
     return f'did you mean "{by_folded[nearest]}"?'
+
+
+def suggested(word: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant; when none is near, the known ones."""
+    shown = plain_words(known)
+    some = f"known are {listed(shown[:MOST_WORDS_SHOWN], 'and')}" if shown else "there are none"
+    return did_you_mean(word, shown) or (f"{some}, …" if len(shown) > MOST_WORDS_SHOWN else some)
 
 
 def listed(words: Iterable[str], joined_by: str = "or") -> str:

@@ -45,6 +45,10 @@ _SIZES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**
 _SWITCHES = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
 
+class Bytes(int):
+    """A number of bytes; a type of its own, so that it can be written with its unit again."""
+
+
 def text_of(value: object, expected: str = "must be a single value") -> str:
     """The text that was written; `Unfit` for a list, a section, nothing, or invisible characters."""
     if not isinstance(value, str):
@@ -106,11 +110,11 @@ def read_duration(value: object) -> timedelta:
     return timedelta(milliseconds=milliseconds)
 
 
-def read_size(value: object) -> int:
+def read_size(value: object) -> Bytes:
     match = re.fullmatch(SIZE_PATTERN, text_of(value, "must be a size"))
     if not match:
         raise Unfit("must be a number with its unit, such as 64kB, 512MB or 2GiB")
-    return round(float(match.group(1)) * _SIZES[match.group(2)])
+    return Bytes(round(float(match.group(1)) * _SIZES[match.group(2)]))
 
 
 def written_duration(duration: timedelta) -> str:
@@ -120,7 +124,7 @@ def written_duration(duration: timedelta) -> str:
     return f"{milliseconds // _MILLISECONDS[unit]}{unit}"
 
 
-def written_size(count: int) -> str:
+def written_size(count: Bytes) -> str:
     """A size in the form in which it is read: the largest unit that needs no fraction."""
     unit = max(
         (unit for unit in _SIZES if unit != "KB" and count % _SIZES[unit] == 0), key=lambda unit: _SIZES[unit]

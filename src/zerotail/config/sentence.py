@@ -9,7 +9,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from zerotail.config.address import looks_secret
-from zerotail.config.problem import Key, Problem, Unfit, did_you_mean, listed, shown_key, shown_word
+from zerotail.config.problem import (
+    Key,
+    Problem,
+    Unfit,
+    did_you_mean,
+    listed,
+    shown_key,
+    shown_word,
+    suggested,
+)
 from zerotail.config.shape import find_shape
 from zerotail.config.tree import Node, find_text, origin_of_key, origin_of_value
 
@@ -63,8 +72,6 @@ def _sentence(kind: str, context: Mapping[str, Any], key: Key, tree: Node) -> tu
             words = _words(context)
             known = f"must be {listed(words)}{_of_which_kind(key, tree)}"
             return known, did_you_mean(find_text(tree, key) or "", words)
-        case "too_short" | "too_long" if key == ("sites",):
-            return f"must name exactly two sites; there are {context['actual_length']}", ""
         case "too_short":
             return "must not be empty", ""
         case _ if kind in _COMPARED:
@@ -91,6 +98,4 @@ def _sentence_of_unknown(key: Key) -> tuple[str, str]:
     if looks_secret(name) and not did_you_mean(name, known):
         how = "secrets stand by reference where they are used, such as password=${env:NAME} in a dsn"
         return f"there is no key {shown_word(name)} here", how
-    return f"there is no key {shown_word(name)} here", did_you_mean(
-        name, known
-    ) or f"known are {listed(known, 'and')}"
+    return f"there is no key {shown_word(name)} here", suggested(name, known)

@@ -44,7 +44,7 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(tmp_path: Pa
     assert said(tmp_path, text) == [
         'zerotail.yaml:9:9: prefer: there is no site named esat; did you mean "east"?',
         "zerotail.yaml:10:33: topics.payments.partitions: must be a whole number, such as 4 or 50_000",
-        "zerotail.yaml:19:34: takeover.after: "
+        "zerotail.yaml:19:35: takeover.after: "
         "must be a number with its unit, such as 250ms, 30s, 5min, 2h or 7d",
         'zerotail.yaml:20:1: sparc: there is no key sparc here; did you mean "spark"?',
     ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from unit.config.configurations import changed, loaded, said
 from zerotail.config.problem import Unfit
 from zerotail.config.scalar import (
+    Bytes,
     read_duration,
     read_size,
     read_switch,
@@ -83,7 +84,7 @@ def test_a_duration_that_is_written_reads_back(milliseconds: int) -> None:
 
 @given(st.integers(0, 10**15))
 def test_a_size_that_is_written_reads_back(count: int) -> None:
-    assert read_size(written_size(count)) == count
+    assert read_size(written_size(Bytes(count))) == count
 
 
 @pytest.mark.parametrize(
