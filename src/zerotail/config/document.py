@@ -120,15 +120,19 @@ def _unreadable(shown: str, sentence: str, place: InFile | None = None) -> Unrea
 
 
 class _Composer(yaml.SafeLoader):
-    """PyYAML's composer with a limit on nesting, checked while reading so that nothing deep is ever built."""
+    """PyYAML's composer with limits, checked while reading: nothing deep or large is ever built."""
 
     depth = 0
+    composed = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         self.depth += 1
+        self.composed += 1
         if self.depth > LARGEST_DEPTH:
             raise yaml.composer.ComposerError(None, None, "too deep", event.start_mark)
+        if self.composed > 2 * LARGEST_TREE_NODES:
+            raise yaml.composer.ComposerError(None, None, "too many", event.start_mark)
         if getattr(event, "tag", None) not in (None, "!"):
             raise yaml.composer.ComposerError(None, None, "tagged", event.start_mark)
         node: Any = super().compose_node(parent, index)
@@ -169,6 +173,8 @@ def _problem_of(error: yaml.MarkedYAMLError, shown: str, origin: Origin | None) 
     said = error.problem or ""
     if said == "too deep":
         return Problem(place, (), f"values are nested deeper than {LARGEST_DEPTH} levels")
+    if said == "too many":
+        return Problem(place, (), f"the file holds more than {LARGEST_TREE_NODES} values")
     if said == "tagged":
         return Problem(
             place, (), "a tag (!) has no meaning here; put the value in quotes if it begins with !"

@@ -82,7 +82,7 @@ def load_with_origins(
     """As `load`, and where each value was written. Without secrets, references may lead nowhere."""
     environment = os.environ if environment is None else environment
     file = find_configuration_file(path, environment)
-    shown = _shown(file)
+    shown = shown_path(file)
     try:
         tree, unreadable = compose(read_file_text(file, shown), shown)
     except Unreadable as error:
@@ -149,6 +149,6 @@ def _allowing(tree: Node, keeper: Keeper) -> Keeper:
     return Keeper(keeper.environment, keeper.folder, allowed, keeper.must_be_there)
 
 
-def _shown(file: Path) -> str:
+def shown_path(file: Path) -> str:
     """The path for messages, without characters that would disturb a terminal."""
     return "".join(character if character.isprintable() else "?" for character in str(file))

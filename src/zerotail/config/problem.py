@@ -18,6 +18,7 @@ Key = tuple[str | int, ...]
 """The way from the top to a value: names of keys, and places in lists."""
 
 MOST_WORDS_SHOWN = 20
+MOST_PROBLEMS_SHOWN = 50
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -67,7 +68,9 @@ class ConfigurationProblems(Misused):
 
     def __init__(self, found: Sequence[Problem], file: str) -> None:
         count = "a problem" if len(found) == 1 else f"{len(found)} problems"
-        lines = "".join(f"\n  {problem}" for problem in found)
+        lines = "".join(f"\n  {problem}" for problem in found[:MOST_PROBLEMS_SHOWN])
+        if len(found) > MOST_PROBLEMS_SHOWN:
+            lines += f"\n  and {len(found) - MOST_PROBLEMS_SHOWN} more"
         super().__init__(
             f"the configuration has {count}; nothing was contacted.{lines}",
             code="ZT201",

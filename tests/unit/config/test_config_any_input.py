@@ -4,6 +4,7 @@ crash.
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,9 @@ yamlish = st.lists(
 ).map("".join)
 
 
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
 def judge(content: bytes, environment: dict[str, str] | None = None, flags: list[Flag] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), content)
@@ -116,17 +120,19 @@ def assert_well_formed(problem: Problem, file: str, lines: int) -> None:
 
 
 @given(st.binary(max_size=200))
+@patient
 def test_any_bytes(content: bytes) -> None:
     judge(content)
 
 
 @given(yamlish)
+@patient
 def test_anything_that_resembles_yaml(text: str) -> None:
     judge(text.encode())
 
 
 @given(st.dictionaries(st.sampled_from(sorted(yaml.safe_load(RIGHT))), trees))
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@patient
 def test_any_tree_under_known_keys(tree: dict[str, Any]) -> None:
     judge(yaml.safe_dump(tree, allow_unicode=True).encode())
 
@@ -145,13 +151,13 @@ def damaged(draw: st.DrawFn) -> str:
 
 
 @given(damaged())
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(patient, max_examples=300)
 def test_a_right_file_with_something_else_in_one_place(text: str) -> None:
     judge(text.encode())
 
 
 @given(st.integers(0, len(RIGHT)), st.integers(0, 20), st.text(max_size=6))
-@settings(max_examples=300)
+@settings(patient, max_examples=300)
 def test_a_right_file_with_a_slip_of_the_keyboard(at: int, length: int, typed: str) -> None:
     judge((RIGHT[:at] + typed + RIGHT[at + length :]).encode())
 
@@ -169,5 +175,33 @@ def test_any_variables(environment: dict[str, str]) -> None:
 
 
 @given(st.lists(st.builds(Flag, st.just("--set"), names.map(".".join), st.one_of(yamlish, st.text()))))
+@patient
 def test_any_flags(flags: list[Flag]) -> None:
     judge(RIGHT.encode(), None, flags)
+
+
+CANARY = "c4n4ry!Zq7"
+
+
+@st.composite
+def planted(draw: st.DrawFn) -> str:
+    """The right configuration with a secret in some wrong place, as a value, as a key or inside a value."""
+    lines = RIGHT.splitlines()
+    number = draw(st.integers(0, len(lines) - 1))
+    words = [at for at, character in enumerate(lines[number]) if character.isalnum()]
+    at = draw(st.sampled_from(words))
+    form = draw(
+        st.sampled_from(
+            ["{}", " {} ", "password={} ", " password={}", "'{}'", '"{}"', "*{}", "!{} ", ": {}", "{{{}}}"]
+        )
+    )
+    lines[number] = lines[number][:at] + form.format(CANARY) + lines[number][at:]
+    return "\n".join(lines)
+
+
+@given(planted())
+@settings(patient, max_examples=300)
+def test_what_stands_in_a_wrong_place_is_never_repeated(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for problem in problems(write(Path(folder), text), {}):
+            assert CANARY not in f"{problem} {problem!r} {problem.to_json()} {pickle.dumps(problem)!r}"

@@ -89,6 +89,8 @@ def test_the_named_file_wins_over_the_variable_and_that_over_the_folder(
         (b"name: !secret x", "a tag (!) has no meaning here"),
         (b"name: " + b"[" * 100_000, "nested deeper than 32 levels"),
         (b"? " * 100_000, "nested deeper than 32 levels"),
+        (b"- a\n" * 240_000, "more than 10000 values"),
+        (b"? a\n" * 240_000, "more than 10000 values"),
         (b"name: &a [*a]", "expands to more than"),
     ],
 )
@@ -123,6 +125,14 @@ def test_aliases_that_multiply_are_refused_quickly(tmp_path: Path) -> None:
     (problem,) = found(tmp_path, "\n".join(lines))
     assert "expands to more than 10000 values" in problem.sentence
     assert time.monotonic() - begun < 5
+
+
+def test_of_very_many_problems_the_message_shows_the_first(tmp_path: Path) -> None:
+    path = write(tmp_path, RIGHT + "".join(f"unknown{number}: 1\n" for number in range(200)))
+    with pytest.raises(ConfigurationProblems) as caught:
+        load(path, {})
+    assert len(caught.value.problems) == 200
+    assert caught.value.message.endswith("\n  and 150 more")
 
 
 def test_an_alias_that_does_not_multiply_is_followed(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.config.configurations import RIGHT, changed, found, loaded, said, write
@@ -89,6 +89,7 @@ def test_a_secret_prints_as_hidden_in_every_way(tmp_path: Path) -> None:
 
 
 @given(st.text(min_size=8, alphabet=st.characters(codec="utf-8", exclude_characters="\0")))
+@settings(deadline=None)
 def test_no_method_of_a_secret_but_reveal_leaks_the_value(value: str) -> None:
     secret = Secret("${env:PW}", keeper=Keeper({"PW": "%" + value}, Path("/")))
     assert secret.reveal() == "%" + value
@@ -277,6 +278,7 @@ def test_a_reference_where_none_belongs_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.text(min_size=1, alphabet=st.characters(codec="utf-8", exclude_characters="\0")))
+@settings(deadline=None)
 def test_a_password_cannot_become_another_option(value: str) -> None:
     template = template_of("host=pg password=${env:PW} user='a b'")
     filled = fill_connection(template, lambda _: value)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unit.config.configurations import changed, loaded, said
@@ -77,12 +77,14 @@ def test_other_sizes_are_refused(text: str) -> None:
 
 
 @given(st.integers(1, 3650 * 86_400_000))
+@settings(deadline=None)
 def test_a_duration_that_is_written_reads_back(milliseconds: int) -> None:
     duration = timedelta(milliseconds=milliseconds)
     assert read_duration(written_duration(duration)) == duration
 
 
 @given(st.integers(0, 10**15))
+@settings(deadline=None)
 def test_a_size_that_is_written_reads_back(count: int) -> None:
     assert read_size(written_size(Bytes(count))) == count
 
