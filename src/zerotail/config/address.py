@@ -1,5 +1,4 @@
-"""Connection strings, URLs and broker lists: taken apart with their references masked, checked, filled in
-safely.
+"""Connection strings, URLs and broker lists: taken apart with references masked, checked, filled in.
 
 A password may stand in any of the first two, and only as a reference. Messages name keys, never values.
 """

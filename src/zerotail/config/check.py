@@ -1,5 +1,4 @@
-"""What several sections must fulfil together: names that are used exist, sites differ, nothing runs in
-circles.
+"""What sections must fulfil together: names that are used exist, sites differ, nothing runs in circles.
 
 The checks look at the tree, not at the model, so that they speak even when other values are wrong: all
 problems at once. A section that is itself malformed is left out of them; its own problem is reported
@@ -199,9 +198,7 @@ def _mirrors_join_two_clusters(tree: Node) -> Iterator[Problem]:
 
 
 def _secrets_stand_by_reference(tree: Node) -> Iterator[Problem]:
-    """Settings and headers whose names promise a secret; connection strings and URLs are checked by their
-    readers.
-    """
+    """Settings and headers whose names promise a secret; readers check connection strings and URLs."""
     settings: list[Key] = [("spark", "settings")]
     settings += [("sites", site, "kafka", "settings") for site in entries_of(tree, ("sites",))]
     settings += [("clusters", name, "settings") for name in entries_of(tree, ("clusters",))]

@@ -1,6 +1,4 @@
-"""The types of the model's fields: a reader from `scalar.py`, a Python type, and what the JSON schema says
-about it.
-"""
+"""The types of the model's fields: a reader of `scalar.py`, a Python type, and its JSON schema."""
 
 from __future__ import annotations
 

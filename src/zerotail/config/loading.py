@@ -1,5 +1,4 @@
-"""Reading a configuration: find the file, read it, lay the environment and the flags over it, check
-everything.
+"""Reading a configuration: find the file, read it, lay environment and flags over it, check everything.
 
     find_configuration_file → read_file_text → compose → lay_over → the model → check
 
@@ -140,9 +139,7 @@ def _understand(
 
 
 def _allowing(tree: Node, keeper: Keeper) -> Keeper:
-    """The keeper with the folders that the configuration itself allows: they are needed to read the rest of
-    it.
-    """
+    """The keeper with the folders that the configuration allows, which the rest of it is read with."""
     allowed = tuple(
         keeper.folder / text for _, text in texts_of(tree, ("secrets", "folders")) if "\0" not in text
     )

@@ -73,9 +73,7 @@ class Producer(Part):
     topic: field.TopicName
     """The topic that it writes to."""
     transform: field.ObjectPath | None = None
-    """Function from an instruction to a record's value, as module:name. Without it the value is sent as it
-    is.
-    """
+    """Function from an instruction to a record's value, as module:name. Without it, the value itself."""
     source: Literal["table", "spool"] = "table"
     """Where instructions come from: a table of the database, or a durable queue on local disk."""
     table: field.TableName | None = None

@@ -47,9 +47,7 @@ def problems_of(error: ValidationError, tree: Node) -> Iterator[Problem]:
 
 
 def _key_of(location: Key, kind: str) -> tuple[Key, bool]:
-    """The key in the file: pydantic also puts the kind of a channel and a mark for bad keys into its
-    locations.
-    """
+    """The key in the file: pydantic adds the kind of a channel, and a mark where a key itself is bad."""
     is_about_key = location[-1:] == ("[key]",)
     parts = location[:-1] if is_about_key else location
     if parts[:1] == ("channels",):

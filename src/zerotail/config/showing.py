@@ -1,6 +1,4 @@
-"""A configuration for the screen: effective values, where each comes from, secrets as the references they
-are.
-"""
+"""A configuration for the screen: effective values, where each comes from, secrets as references."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ _READ_OTHERWISE = frozenset({"on", "off", "yes", "no", "true", "false", "null", 
 
 
 def shown_values(loaded: Loaded) -> dict[str, Shown]:
-    """The effective values as they could be written in a file; what is not given and has no default is left
-    out.
-    """
+    """The effective values as a file would give them; what is not given and has no default is left out."""
     shown = _shown(loaded.configuration)
     if not isinstance(shown, dict):
         raise TypeError("a configuration is a section")

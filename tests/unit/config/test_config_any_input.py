@@ -170,6 +170,7 @@ names = st.lists(
 @given(
     st.dictionaries(names.map(lambda parts: "ZEROTAIL_" + "__".join(parts)), st.one_of(yamlish, st.text()))
 )
+@patient
 def test_any_variables(environment: dict[str, str]) -> None:
     judge(RIGHT.encode(), environment)
 

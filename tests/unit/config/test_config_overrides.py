@@ -79,6 +79,14 @@ def test_settings_with_dots_are_given_with_underscores(tmp_path: Path) -> None:
     }
 
 
+def test_a_setting_of_spark_is_given_under_its_own_name(tmp_path: Path) -> None:
+    flags = [Flag("--set", 'spark.settings."spark.executor.memory"', "2g")]
+    settings = load(write(tmp_path, RIGHT), {}, flags).spark.settings
+    assert settings["spark.executor.memory"].written == "2g"
+    (problem,) = found(tmp_path, RIGHT, {}, [Flag("--set", 'sites.east.kafka.settings."linger.m"', "2")])
+    assert str(problem).endswith('did you mean "linger.ms"?')
+
+
 def test_a_list_or_a_section_is_given_as_yaml(tmp_path: Path) -> None:
     environment = {
         "ZEROTAIL_STAGES__BOOK__EMITS": "[fax]",
