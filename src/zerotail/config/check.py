@@ -8,7 +8,6 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
 
 from zerotail.config.address import brokers_of, database_place, looks_secret
 from zerotail.config.problem import Key, Problem, Unfit, shown_word, suggested
@@ -94,20 +93,21 @@ def folded_name(name: str) -> str:
 
 def _sites_are_two_places(tree: Node) -> Iterator[Problem]:
     sites = list(entries_of(tree, ("sites",)))
-    if isinstance(find(tree, ("sites",)), Section) and len(sites) != 2:
-        yield _at(tree, ("sites",), f"must name exactly two sites; there are {len(sites)}")
-    for one, other in combinations(sites, 2):
-        dsn: Key = ("sites", other, "database", "dsn")
-        place = database_place(find_text(tree, ("sites", one, "database", "dsn")) or "")
-        if place is not None and place == database_place(find_text(tree, dsn) or ""):
-            yield _at(
-                tree, dsn, f"leads to the same database as that of {shown_word(one)}; each site has its own"
-            )
-        bootstrap: Key = ("sites", other, "kafka", "bootstrap")
-        shared = _brokers(tree, ("sites", one, "kafka", "bootstrap")) & _brokers(tree, bootstrap)
-        if shared:
-            sentence = f"names a broker that is also one of {shown_word(one)}; each site has its own cluster"
-            yield _at(tree, bootstrap, sentence)
+    if len(sites) != 2:
+        if isinstance(find(tree, ("sites",)), Section):
+            yield _at(tree, ("sites",), f"must name exactly two sites; there are {len(sites)}")
+        return
+    one, other = sites
+    dsn: Key = ("sites", other, "database", "dsn")
+    place = database_place(find_text(tree, ("sites", one, "database", "dsn")) or "")
+    if place is not None and place == database_place(find_text(tree, dsn) or ""):
+        yield _at(
+            tree, dsn, f"leads to the same database as that of {shown_word(one)}; each site has its own"
+        )
+    bootstrap: Key = ("sites", other, "kafka", "bootstrap")
+    if _brokers(tree, ("sites", one, "kafka", "bootstrap")) & _brokers(tree, bootstrap):
+        sentence = f"names a broker that is also one of {shown_word(one)}; each site has its own cluster"
+        yield _at(tree, bootstrap, sentence)
 
 
 def _brokers(tree: Node, key: Key) -> set[str]:

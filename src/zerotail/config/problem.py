@@ -18,6 +18,7 @@ Key = tuple[str | int, ...]
 """The way from the top to a value: names of keys, and places in lists."""
 
 MOST_WORDS_SHOWN = 20
+MOST_WORDS_COMPARED = 100
 MOST_PROBLEMS_SHOWN = 50
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -122,7 +123,7 @@ def shown_key(key: Key) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean "payments"?`, or nothing when no known word is near."""
     folded = word.casefold()[:80]
-    by_folded = {other.casefold(): other for other in plain_words(known)}
+    by_folded = {other.casefold(): other for other in plain_words(known)[:MOST_WORDS_COMPARED]}
     near = difflib.get_close_matches(folded, list(by_folded), n=3, cutoff=0.6)
     if not near:
         return ""

@@ -74,6 +74,15 @@ def test_two_databases_on_one_host_differ_by_their_ports(tmp_path: Path) -> None
     assert found(tmp_path, changed("host=pg-west dbname=core user=zerotail", "host=pg-east port=5433")) == ()
 
 
+def test_databases_are_told_apart_by_their_references(tmp_path: Path) -> None:
+    text = changed("host=pg-east dbname=core user=zerotail", "host=${env:EAST}")
+    apart = changed("host=pg-west dbname=core user=zerotail", "host=${env:WEST}", text)
+    alike = changed("host=pg-west dbname=core user=zerotail", "host=${env:EAST}", text)
+    environment = {"EAST": "a", "WEST": "b"}
+    assert found(tmp_path, apart, environment) == ()
+    assert len(found(tmp_path, alike, environment)) == 1
+
+
 def test_the_sites_have_different_brokers(tmp_path: Path) -> None:
     (problem,) = found(tmp_path, changed("w1:9092,w2:9092", "w1:9092,E2:9092"))
     assert problem.sentence == "names a broker that is also one of east; each site has its own cluster"

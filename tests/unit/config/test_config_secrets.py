@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from unit.config.configurations import RIGHT, changed, found, loaded, said, write
 from zerotail.config import (
@@ -23,7 +25,13 @@ from zerotail.config import (
     origins,
     render,
 )
-from zerotail.config.address import connection_options, fill_connection, fill_header, fill_url
+from zerotail.config.address import (
+    CONNECTION_OPTIONS,
+    connection_options,
+    fill_connection,
+    fill_header,
+    fill_url,
+)
 from zerotail.config.problem import Unfit
 from zerotail.config.secret import Keeper, template_of
 from zerotail.errors import Misused
@@ -280,14 +288,33 @@ def test_a_reference_where_none_belongs_is_refused(tmp_path: Path) -> None:
 @given(st.text(min_size=1, alphabet=st.characters(codec="utf-8", exclude_characters="\0")))
 @settings(deadline=None)
 def test_a_password_cannot_become_another_option(value: str) -> None:
-    template = template_of("host=pg password=${env:PW} user='a b'")
-    filled = fill_connection(template, lambda _: value)
-    again = template_of(filled.replace("${", "$_")).masked if max(value) < "\ue000" else None
-    if again is not None:
-        from zerotail.config.address import _options_of_pairs
+    options = {"host": "pg", "password": value, "user": "a b"}
+    pairs = fill_connection(template_of("host=pg password=${env:PW} user='a b'"), lambda _: value)
+    assert conninfo_to_dict(pairs) == options
+    url = fill_connection(template_of("postgresql://a%20b:${env:PW}@pg"), lambda _: value)
+    assert conninfo_to_dict(url) == options
 
-        options = _options_of_pairs(again)
-        assert options == {"host": "pg", "password": value.replace("${", "$_"), "user": "a b"}
+
+pieces = st.sampled_from(
+    ["host", "user", "dbname", "=", " = ", "'", "\\", " ", "\n", "a", "b c", ",", "/", "é"]
+)
+
+
+@given(st.lists(pieces, max_size=14).map("".join))
+@settings(deadline=None, max_examples=500)
+def test_connection_strings_are_read_as_libpq_reads_them(text: str) -> None:
+    try:
+        options = connection_options(template_of(text))
+    except Unfit:
+        return
+    assert conninfo_to_dict(text) == options
+
+
+def test_the_options_of_libpq_are_known_but_for_those_left_out_on_purpose() -> None:
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    left_out = {name for name in known if name.startswith("oauth_")} | {"replication"}
+    assert known - CONNECTION_OPTIONS == left_out
+    assert known >= CONNECTION_OPTIONS
 
 
 def test_a_secret_is_percent_encoded_in_a_url() -> None:
