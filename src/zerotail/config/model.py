@@ -109,7 +109,7 @@ class Stage(Part):
     """Where the handler's state is after a takeover: in the database, or rebuilt by replay."""
     stalled_after: field.Duration = timedelta(seconds=60)
     """How long a partition with records waiting may make no progress before it is reported as stalled."""
-    owed: Annotated[field.Size, Field(ge=65_536)] = Bytes(64_000_000)
+    owed: Annotated[field.Size, Field(ge=Bytes(64_000))] = Bytes(64_000_000)
     """Bytes of emissions that may wait for acknowledgement before the stage pauses."""
     feedback: field.PlainText | None = None
     """Why the stage may get what it emits itself, through topics. Without a reason such a circle is refused.
@@ -123,7 +123,7 @@ class Restore(Part):
         "auto", "skip", "ordered-refill", "unbounded", "bounded", "sort", "mirror-tail", "follower"
     ] = "auto"
     """Which of the strategies; `auto` lets the planner choose by predicted time and memory."""
-    memory: Annotated[field.Size, Field(ge=1_000_000)] = Bytes(512_000_000)
+    memory: Annotated[field.Size, Field(ge=Bytes(1_000_000))] = Bytes(512_000_000)
     """The most memory that a restore may use for records that wait for their turn."""
 
 

@@ -17,6 +17,7 @@ import shlex
 import unicodedata
 from collections.abc import Callable
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 
 from pydantic import ValidationInfo
@@ -69,6 +70,8 @@ def read_plain_text(value: object) -> str:
 
 
 def shaped_reader(pattern: str, expected: str, *, longest: int = 10_000) -> Callable[[object], str]:
+    """A reader of plain ASCII texts of one form; says which character is not plain."""
+
     def read(value: object) -> str:
         text = text_of(value, expected)
         for character in text:
@@ -104,17 +107,20 @@ def read_duration(value: object) -> timedelta:
     match = re.fullmatch(DURATION_PATTERN, text_of(value, "must be a duration"))
     if not match:
         raise Unfit("must be a number with its unit, such as 250ms, 30s, 5min, 2h or 7d")
-    milliseconds = float(match.group(1)) * _MILLISECONDS[match.group(2)]
-    if not 1 <= milliseconds <= 3650 * _MILLISECONDS["d"]:
-        raise Unfit("must be a duration between 1ms and 3650d")
-    return timedelta(milliseconds=milliseconds)
+    milliseconds = Fraction(match.group(1)) * _MILLISECONDS[match.group(2)]
+    if not 1 <= milliseconds <= 3650 * _MILLISECONDS["d"] or milliseconds.denominator != 1:
+        raise Unfit("must be a duration between 1ms and 3650d, in whole milliseconds")
+    return timedelta(milliseconds=int(milliseconds))
 
 
 def read_size(value: object) -> Bytes:
     match = re.fullmatch(SIZE_PATTERN, text_of(value, "must be a size"))
     if not match:
         raise Unfit("must be a number with its unit, such as 64kB, 512MB or 2GiB")
-    return Bytes(round(float(match.group(1)) * _SIZES[match.group(2)]))
+    count = Fraction(match.group(1)) * _SIZES[match.group(2)]
+    if count.denominator != 1:
+        raise Unfit("must be a whole number of bytes")
+    return Bytes(count)
 
 
 def written_duration(duration: timedelta) -> str:

@@ -19,6 +19,7 @@ from zerotail.config.problem import (
     shown_word,
     suggested,
 )
+from zerotail.config.scalar import Bytes, written_size
 from zerotail.config.shape import find_shape
 from zerotail.config.tree import Node, find_text, origin_of_key, origin_of_value
 
@@ -74,7 +75,8 @@ def _sentence(kind: str, context: Mapping[str, Any], key: Key, tree: Node) -> tu
             return "must not be empty", ""
         case _ if kind in _COMPARED:
             name, sentence = _COMPARED[kind]
-            return sentence.format(context[name]), ""
+            limit = context[name]
+            return sentence.format(written_size(limit) if isinstance(limit, Bytes) else limit), ""
         case _:
             return _EXPECTED.get(kind, "does not fit here"), ""
 

@@ -106,6 +106,8 @@ def test_what_cannot_be_read_is_said_in_one_sentence_with_a_place(
 def test_the_place_of_a_bad_byte_is_counted_in_characters(tmp_path: Path) -> None:
     (problem,) = found(tmp_path, "name: ä\r\nx: ö".encode() + b"\xff")
     assert problem.origin == InFile(str(tmp_path / "zerotail.yaml"), 2, 5)
+    (problem,) = found(tmp_path, b"\xef\xbb\xbfa\0")
+    assert problem.origin == InFile(str(tmp_path / "zerotail.yaml"), 1, 2)
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unit.config.configurations import changed, loaded, said
+from unit.config.configurations import RIGHT, changed, loaded, said
 from zerotail.config.problem import Unfit
 from zerotail.config.scalar import (
     Bytes,
@@ -48,6 +48,7 @@ def test_durations_are_a_number_with_a_unit(text: str, seconds: float) -> None:
         "5s ",
         "5S",
         "5s\n",
+        "1.5ms",
     ],
 )
 def test_other_durations_are_refused(text: str) -> None:
@@ -70,7 +71,7 @@ def test_sizes_count_in_thousands_or_in_1024_by_their_unit(text: str, count: int
     assert read_size(text) == count
 
 
-@pytest.mark.parametrize("text", ["512", "512mb", "512M", "-1MB", "1e9B", "MB", "1 PB", "٣MB", ""])
+@pytest.mark.parametrize("text", ["512", "512mb", "512M", "-1MB", "1e9B", "MB", "1 PB", "٣MB", "", "1.5B"])
 def test_other_sizes_are_refused(text: str) -> None:
     with pytest.raises(Unfit, match="must be a"):
         read_size(text)
@@ -137,6 +138,9 @@ def test_numbers_may_be_grouped_and_quoted(tmp_path: Path) -> None:
 def test_numbers_out_of_range_are_refused_with_the_limit(tmp_path: Path) -> None:
     assert said(tmp_path, changed("partitions: 4", "partitions: 0"))[0].endswith("must be at least 1")
     assert said(tmp_path, changed("partitions: 4", "partitions: 10_001"))[0].endswith("must be at most 10000")
+    assert said(tmp_path, RIGHT + "restore: {memory: 10kB}")[0].endswith(
+        "restore.memory: must be at least 1MB"
+    )
 
 
 @pytest.mark.parametrize(
