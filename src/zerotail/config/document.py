@@ -41,6 +41,10 @@ _SENTENCES = (
         "an alias (*) refers to nothing; put the value in quotes if it begins with an asterisk",
     ),
     (r"duplicate anchor", "an anchor (&) is defined twice"),
+    (
+        r"expected ',' or '[}\]]', but got '[{\[]'",
+        'inside brackets a value that holds { or [ must stand in quotes, as in "${env:NAME}"',
+    ),
     (r"expected ',' or '[}\]]'", "a bracket that was opened is not closed, or a comma is missing"),
     (r"expected <block end>", "the line is not indented like the ones it belongs to"),
     (r"unexpected end of stream", "a quote or a bracket that was opened is never closed"),

@@ -79,6 +79,7 @@ def test_the_named_file_wins_over_the_variable_and_that_over_the_folder(
         (b"#" * 1_000_001, "is larger than 1 MB"),
         (b"name:\n\tx: 1", "a tab is used to indent"),
         (b"name: [a, b", "a bracket that was opened is not closed"),
+        (b"name: {a: ${env:HUNTER}}", 'must stand in quotes, as in "${env:NAME}"'),
         (b"name: 'a", "a quote or a bracket that was opened is never closed"),
         (b"name: a: b", "a colon stands where none can"),
         (b"name: a\nsites", "a colon is missing after a key"),

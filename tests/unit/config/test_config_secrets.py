@@ -235,7 +235,7 @@ def test_a_secret_in_an_overriding_variable_is_refused_too(tmp_path: Path) -> No
         ("${file:pipe}", "which is not a regular file"),
         ("${file:../outside}", "which is outside of the configuration's folder"),
         ("${file:link}", "which is outside of the configuration's folder"),
-        ("${file:/etc/hostname}", "which is outside of the configuration's folder"),
+        ("${file:/etc/passwd}", "which is outside of the configuration's folder"),
         ("${vault:x}", "neither ${env:NAME} nor ${file:path}"),
         ("${env:", "neither ${env:NAME} nor ${file:path}"),
     ],
