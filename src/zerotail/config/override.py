@@ -21,7 +21,7 @@ from zerotail.config.shape import Shape, shape_of_all
 from zerotail.config.tree import Node, Section, Text, all_texts, entries_of, replaced
 
 PREFIX = "ZEROTAIL_"
-RESERVED_VARIABLES = frozenset({"ZEROTAIL_CONFIG", "ZEROTAIL_CACHE", "ZEROTAIL_DEBUG"})
+RESERVED_VARIABLES = frozenset({"ZEROTAIL_CONFIG", "ZEROTAIL_CACHE"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,9 +131,28 @@ def test_schema_prints_the_schema(tmp_path: Path) -> None:
     assert json.loads(out)["json_schema"] == json_schema()
 
 
-def test_what_show_prints_reads_back_to_the_same(tmp_path: Path) -> None:
-    path = write(tmp_path, WITH_SECRET)
-    before = load_with_origins(path, {"PW": "x"})
+MUCH = (
+    changed(
+        "after: 10s",
+        """after: 1.5min, fence: ["/opt/it's", "{site}: #1"], promote: 'pg promote {site}'""",
+        WITH_SECRET,
+    )
+    + """\
+producers: {cards: {topic: payments, source: spool, spool: "a queue", resend_after: 250ms}}
+clusters: {"no": {bootstrap: "[::1]:9092", settings: {client.id: "yes", linger.ms: 5}}}
+mirrors:
+  - {topology: hub-and-spoke, source: [east, west], target: "no", topics: [".*", "a|b", "[x]"]}
+  - {topology: active-passive, source: east, target: west, topics: [c]}
+restore: {memory: 1.5GiB}
+secrets: {folders: [more]}
+lab: {bindir: /usr/lib/postgresql, latency_ms: 40}
+"""
+).replace("producers:\n  cards: {topic: payments}\n", "")
+
+
+@pytest.mark.parametrize("text", [WITH_SECRET, MUCH])
+def test_what_show_prints_reads_back_to_the_same(tmp_path: Path, text: str) -> None:
+    before = load_with_origins(write(tmp_path, text), {"PW": "x"})
     for with_origin in (False, True):
         again = tmp_path / "again.yaml"
         again.write_text(render(before, with_origin=with_origin))
