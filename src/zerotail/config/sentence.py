@@ -21,7 +21,7 @@ from zerotail.config.problem import (
 )
 from zerotail.config.scalar import Bytes, written_size
 from zerotail.config.shape import find_shape
-from zerotail.config.tree import Node, find_text, origin_of_key, origin_of_value
+from zerotail.config.tree import Node, find_text, origin_of_key, origin_of_value, texts_of
 
 _COMPARED = {
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -42,6 +42,8 @@ def problems_of(error: ValidationError, tree: Node) -> Iterator[Problem]:
     """The problems behind a refusal of pydantic, each with its place in the tree."""
     for details in error.errors(include_url=False, include_input=False):
         key, is_about_key = _key_of(details["loc"], details["type"])
+        if details["type"] == "too_short" and any(texts_of(tree, key)):
+            continue  # pydantic counts only what fits; what does not fit is reported anyway
         place = origin_of_key if is_about_key or details["type"] == "extra_forbidden" else origin_of_value
         sentence, suggestion = _sentence(details["type"], details.get("ctx", {}), key, tree)
         yield Problem(place(tree, key), key, sentence, suggestion)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from unit.config.configurations import RIGHT, changed, found, loaded, said
+from zerotail.config import HttpChannel
 
 HTTP = 'bank: {kind: http, url: "https://bank.example/transfers", receiver: R1}'
 
@@ -199,6 +200,37 @@ def test_mirrors_join_two_different_clusters(tmp_path: Path, mirror: str, key: s
     (problem,) = found(tmp_path, text)
     assert sentence in problem.sentence
     assert problem.key == ("mirrors", 0, *([key] if key else []))
+
+
+@pytest.mark.parametrize(
+    ("rest", "line"),
+    [
+        ("topics: []", "mirrors[0].topics: must not be empty"),
+        ('topics: ["("]', "mirrors[0].topics[0]: must be a regular expression, such as audit-.*"),
+        (
+            "topics: [a], engnie: spark",
+            'mirrors[0].engnie: there is no key engnie here; did you mean "engine"?',
+        ),
+    ],
+)
+def test_a_problem_inside_a_list_has_its_place_in_the_list(tmp_path: Path, rest: str, line: str) -> None:
+    text = f"{RIGHT}mirrors: [{{topology: active-passive, source: east, target: west, {rest}}}]\n"
+    assert [one.split(": ", 1)[1] for one in said(tmp_path, text)] == [line]
+
+
+def test_the_doubts_of_a_channel_are_at_most_its_window(tmp_path: Path) -> None:
+    for given, window in [("", 1), (", window: 10", 10)]:
+        text = changed(
+            HTTP, f'bank: {{kind: http, url: "https://b.example", receiver: R3, policy: hold{given}}}'
+        )
+        channel = loaded(tmp_path, text).channels["bank"]  # type: ignore[index]
+        assert isinstance(channel, HttpChannel)
+        assert channel.doubt_window == window
+
+
+def test_settings_of_spark_begin_with_its_name(tmp_path: Path) -> None:
+    (problem,) = found(tmp_path, changed('{master: "local[2]"}', "{settings: {executor.memory: 2g}}"))
+    assert problem.sentence == "must be the name of a Spark setting, such as spark.executor.memory"
 
 
 def test_mirrors_of_every_topology_are_accepted(tmp_path: Path) -> None:

@@ -49,7 +49,12 @@ def write_bare(folder: Path) -> Path:
 
 def test_every_value_has_an_origin(tmp_path: Path) -> None:
     path = write(tmp_path, RIGHT)
-    found_origins = origins(load_with_origins(path, {"ZEROTAIL_LAB__BROKERS": "3"}))
+    mirrors = "[{topology: stretch, source: east, target: west, topics: [a]}]"
+    found_origins = origins(
+        load_with_origins(path, {"ZEROTAIL_LAB__BROKERS": "3", "ZEROTAIL_MIRRORS": mirrors})
+    )
+    assert found_origins["mirrors[0].source"] == InEnvironment("ZEROTAIL_MIRRORS")
+    assert found_origins["mirrors[0].engine"] == ByDefault()
     assert found_origins["name"] == InFile(str(path), 1, 7)
     assert found_origins["sites.west.database.dsn"] == InFile(str(path), 8, 21)
     assert found_origins["stages.settle.emits"] == InFile(str(path), 14, 69)
