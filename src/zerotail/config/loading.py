@@ -134,7 +134,7 @@ def _understand(
         unfit = tuple(problems_of(error, tree))
     found = in_reading_order(unreadable, misdirected, unfit, check(tree))
     if found or configuration is None:
-        raise ConfigurationProblems(found, shown) from None
+        raise ConfigurationProblems(found, shown)
     return Loaded(configuration, shown, tree)
 
 

@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
+from pydantic import ValidationError
 
 from unit.config.configurations import RIGHT, changed, found, loaded, said, write
 from zerotail.config import (
     HIDDEN,
+    Configuration,
     ConfigurationProblems,
     Flag,
     Secret,
@@ -197,6 +199,16 @@ def test_a_secret_in_plain_text_is_refused_and_not_repeated(tmp_path: Path, old:
     printed += [repr(pickle.dumps(error))]
     assert all(CANARY not in text for text in printed)
     assert error.__cause__ is None
+
+
+def test_an_error_of_the_model_itself_does_not_repeat_values() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Configuration.model_validate(
+            {"name": f"{CANARY}/", "lab": {"brokers": CANARY, CANARY + "!": 1}, "sites": CANARY}
+        )
+    assert caught.value.error_count() >= 3
+    assert f"{CANARY}/" not in str(caught.value)
+    assert f"'{CANARY}'" not in str(caught.value)
 
 
 def test_a_secret_in_plain_text_is_refused_with_the_way_to_do_it_right(tmp_path: Path) -> None:
