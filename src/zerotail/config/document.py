@@ -158,6 +158,8 @@ def compose_value(
     text: str, shown: str, origin: Origin | None = None
 ) -> tuple[Node | None, tuple[Problem, ...]]:
     """Any YAML value as a tree; with `origin`, everything is said to stand there instead of in a file."""
+    if Reader.NON_PRINTABLE.search(text):
+        raise Unreadable(Problem(origin or InFile(shown, 1, 1), (), "holds a control character"))
     loader = _Composer(text)
     try:
         root = loader.get_single_node()

@@ -138,6 +138,7 @@ def test_a_list_or_a_section_is_given_as_yaml(tmp_path: Path) -> None:
             "a bracket that was opened is not closed, or a comma is missing",
         ),
         ("ZEROTAIL_STAGES__BOOK__EMITS", "[a, ~]", "is not a complete YAML value"),
+        ("ZEROTAIL_STAGES__BOOK__EMITS", "\x1f[a]", "holds a control character"),
         ("ZEROTAIL_SPARK__MASTER", "", "spark.master: must be a single value; it is empty"),
         ("ZEROTAIL_PREFER", "wset", 'prefer: there is no site named wset; did you mean "west"?'),
     ],
