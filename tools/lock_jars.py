@@ -64,7 +64,12 @@ def resolve(folder: str) -> list[str]:
             [*maven, "dependency:list", "-DincludeScope=runtime", f"-DoutputFile={project}/list"], check=True
         )
         subprocess.run(
-            [*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={project}/out"],
+            [
+                *maven,
+                "dependency:copy-dependencies",
+                "-DincludeScope=runtime",
+                f"-DoutputDirectory={project}/out",
+            ],
             check=True,
         )
         lines = []

@@ -37,9 +37,7 @@ class Deadline:
         return self.seconds_left == 0.0
 
 
-def wait_until(
-    what: str, probe: Callable[[], T | None], deadline: Deadline, *, every_seconds: float = 0.02
-) -> T:
+def wait_until(what: str, probe: Callable[[], T | None], deadline: Deadline, *, every_seconds: float = 0.02) -> T:
     """Call `probe` until it answers something true, and return that; `Unavailable` when the deadline passes.
 
     `what` completes the sentence "… in time": "west has flushed 0/3000148".

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from zerotail.errors import ZerotailError
 from zerotail.jars.lock import FOLDERS, Folder, cache_folder, find_wrong_jar, jars_folder, locked_jars
 from zerotail.jars.resolve import install_jars
+from zerotail.lab.broker import class_archive
+from zerotail.lab.class_archive import make_class_archive
 from zerotail.lab.ports import count_free_ports
 from zerotail.machine import (
     available_memory_bytes,
@@ -42,6 +44,7 @@ class Finding:
     ok: bool
     seen: str
     to_type: str = ""
+    """The line that would mend it; shown where it is not ok."""
 
 
 def examine(bindir: str | None = None) -> list[Finding]:
@@ -86,7 +89,10 @@ def _postgres(bindir: str | None) -> Finding:
 def _memory() -> Finding:
     available = available_memory_bytes() / _GIB
     return Finding(
-        "memory", available >= _MEMORY_GIB, f"{available:.1f} GiB available", f"free at least {_MEMORY_GIB} GiB"
+        "memory",
+        available >= _MEMORY_GIB,
+        f"{available:.1f} GiB available",
+        f"free at least {_MEMORY_GIB} GiB",
     )
 
 
@@ -103,7 +109,7 @@ def _free_ports() -> Finding:
     return Finding("ports", free >= _PORTS, f"{free} of {_PORTS} wanted are free", "ss -ltn    # who listens?")
 
 
-def install_missing(say: Callable[[str], None], bindir: str | None = None) -> None:
+def install_missing(say: Callable[[str], None]) -> None:
     """Bring what is missing and can be brought; `say` is told each step. What stays missing, `examine` shows."""
     if not _java().ok:
         if can_install_packages():
@@ -112,8 +118,14 @@ def install_missing(say: Callable[[str], None], bindir: str | None = None) -> No
                 install_packages(_JAVA_PACKAGES[1])
         else:
             say(f"Java is missing; type: sudo apt-get install {_JAVA_PACKAGES[0]}")
-    if all(_jars(folder).ok for folder in FOLDERS):
-        return
+    if not all(_jars(folder).ok for folder in FOLDERS):
+        _install_jars(say)
+    if _java().ok and _jars("kafka").ok and not class_archive().is_file():
+        say("preparing Kafka's class archive, once (about 10 s)")
+        make_class_archive()
+
+
+def _install_jars(say: Callable[[str], None]) -> None:
     if shutil.which("mvn") is None and can_install_packages():
         say("installing Maven: apt-get install maven")
         install_packages("maven")
@@ -123,4 +135,3 @@ def install_missing(say: Callable[[str], None], bindir: str | None = None) -> No
             say(f"jars are in {folder}")
     except ZerotailError as error:
         say(f"the jars could not be loaded: {error.message}")
-

@@ -37,9 +37,7 @@ def find_postgres_programs(bindir: str | None = None) -> Path | None:
 
 def find_postgres_version(programs: Path) -> str | None:
     """What `postgres --version` answers, or None where it cannot even start."""
-    said = subprocess.run(
-        [programs / "postgres", "--version"], capture_output=True, text=True, check=False, timeout=30
-    )
+    said = subprocess.run([programs / "postgres", "--version"], capture_output=True, text=True, check=False, timeout=30)
     return said.stdout.strip().removeprefix("postgres (PostgreSQL) ") if said.returncode == 0 else None
 
 
@@ -59,6 +57,10 @@ def install_packages(*names: str) -> bool:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (["update"], ["install", "-y", "--no-install-recommends", *names]):
         done = subprocess.run(
-            ["apt-get", "-qq", *arguments], capture_output=True, env=environment, stdin=subprocess.DEVNULL, check=False
+            ["apt-get", "-qq", *arguments],
+            capture_output=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            check=False,
         )
     return done.returncode == 0

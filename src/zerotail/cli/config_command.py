@@ -34,9 +34,7 @@ def command() -> None:
 @command.command("check", epilog="Example:  zerotail config check --config zerotail.yaml")
 @_config_option
 @_set_option
-@click.option(
-    "--without-secrets", is_flag=True, help="Do not look whether references to secrets lead anywhere."
-)
+@click.option("--without-secrets", is_flag=True, help="Do not look whether references to secrets lead anywhere.")
 @json_option
 def check(path: str | None, settings: Sequence[str], without_secrets: bool, as_json: bool) -> int:
     """Everything that is wrong with the configuration, at once, with file, line and column.

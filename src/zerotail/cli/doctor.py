@@ -21,11 +21,13 @@ def command(install: bool, bindir: str | None, as_json: bool) -> int:
     from zerotail.doctor import examine, install_missing
 
     if install:
-        install_missing(say, bindir)
+        install_missing(say)
     findings = examine(bindir)
     well = all(finding.ok for finding in findings)
     if as_json:
-        print_json("doctor", {"ok": well, "findings": findings})
+        from zerotail.cli.answers import DoctorAnswer
+
+        print_json("doctor", DoctorAnswer(well, tuple(findings)))
         return 0 if well else 1
     width = max(len(finding.name) for finding in findings)
     lines = []

@@ -89,7 +89,7 @@ def printable(text: str) -> str:
     epilog="Example:  zerotail demo",
 )
 @click.option("--debug", is_flag=True, help="Show a stack trace with an error.")
-def zerotail(debug: bool) -> None:  # noqa: ARG001
+def zerotail(debug: bool) -> None:
     """Two sites, each with Kafka and PostgreSQL: when one is lost, the other goes on at the break point.
 
     Every command has --help with an example, and --json for programs. Answers go to stdout, progress and questions
@@ -129,7 +129,8 @@ def _translated(error: click.ClickException) -> Misused:
     """Click's usage errors, in our shape."""
     context = getattr(error, "ctx", None)
     help_line = f"{context.command_path} --help" if context else "zerotail --help"
-    return Misused(error.format_message().rstrip(".") + ".", tries=[help_line])
+    message = error.format_message()
+    return Misused(message if message.endswith("?") else message.rstrip(".") + ".", tries=[help_line])
 
 
 def _report(error: ZerotailError, *, as_json: bool) -> int:

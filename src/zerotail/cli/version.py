@@ -20,9 +20,11 @@ def command(as_json: bool) -> None:
 
     parts = {"python": platform.python_version()}
     parts |= {name: found for name in _PARTS if (found := _installed(name))}
-    parts |= {"kafka": jar.version for jar in locked_jars() if jar.artifact == "kafka_2.13"}
+    parts["kafka"] = next(jar.version for jar in locked_jars() if jar.artifact == "kafka_2.13")
     if as_json:
-        print_json("version", {"version": __version__, "parts": parts})
+        from zerotail.cli.answers import VersionAnswer
+
+        print_json("version", VersionAnswer(__version__, parts))
     else:
         print_answer(f"zerotail {__version__}\n" + "\n".join(f"  {name} {parts[name]}" for name in parts))
 

@@ -30,9 +30,7 @@ _OPTIONS_OF_LIBPQ = """
 """
 CONNECTION_OPTIONS = frozenset(_OPTIONS_OF_LIBPQ.split())
 _SECRET_OPTIONS = frozenset({"password", "sslpassword", "scram_client_key", "scram_server_key"})
-_PAIR = re.compile(
-    r"\s*([^\s=]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)(?:[^\s\\]|\\.)*)?)(?=\s|$)", re.S
-)
+_PAIR = re.compile(r"\s*([^\s=]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)(?:[^\s\\]|\\.)*)?)(?=\s|$)", re.S)
 _HOST = re.compile(r"(?!-)[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 
 

@@ -53,22 +53,16 @@ class HttpChannel(_Outside):
     @model_validator(mode="after")
     def _fields_fit_the_receiver(self) -> Self:
         if self.receiver in ("R0", "R2") and self.last_number_url is None:
-            raise Unfit(
-                f"a receiver of class {self.receiver} is asked for its last number", "add last_number_url"
-            )
+            raise Unfit(f"a receiver of class {self.receiver} is asked for its last number", "add last_number_url")
         if self.receiver in ("R1", "R3") and self.last_number_url is not None:
             raise Unfit(
                 f"a receiver of class {self.receiver} cannot say its last number",
                 "remove last_number_url, or make it R2",
             )
         if self.receiver == "R3" and self.policy is None:
-            raise Unfit(
-                "a receiver of class R3 leaves doubts after a crash", "add policy: hold or policy: resend"
-            )
+            raise Unfit("a receiver of class R3 leaves doubts after a crash", "add policy: hold or policy: resend")
         if self.receiver != "R3" and (self.policy or self.window):
-            raise Unfit(
-                f"policy and window are for class R3; a receiver of class {self.receiver} leaves no doubts"
-            )
+            raise Unfit(f"policy and window are for class R3; a receiver of class {self.receiver} leaves no doubts")
         return self
 
     @property

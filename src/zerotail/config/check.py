@@ -54,8 +54,7 @@ def _names_that_are_used_exist(tree: Node) -> Iterator[Problem]:
     uses += [(("stages", name, "consumes"), "topic", topics) for name in entries_of(tree, ("stages",))]
     for stage in entries_of(tree, ("stages",)):
         uses += [
-            (("stages", stage, "emits", n), "channel", channels)
-            for n, _ in texts_of(tree, ("stages", stage, "emits"))
+            (("stages", stage, "emits", n), "channel", channels) for n, _ in texts_of(tree, ("stages", stage, "emits"))
         ]
     uses += [
         (("channels", name, "topic"), "topic", topics)
@@ -76,9 +75,7 @@ def _names_differ_by_more_than_looks(tree: Node) -> Iterator[Problem]:
             if folded in first:
                 key = (section, name)
                 sentence = f"differs from {shown_word(first[folded])} only in capitals, dots, - and _"
-                yield Problem(
-                    origin_of_key(tree, key), key, sentence, "choose a name that cannot be mistaken"
-                )
+                yield Problem(origin_of_key(tree, key), key, sentence, "choose a name that cannot be mistaken")
             first.setdefault(folded, name)
     for name in entries_of(tree, ("clusters",)):
         if name in entries_of(tree, ("sites",)):
@@ -101,9 +98,7 @@ def _sites_are_two_places(tree: Node) -> Iterator[Problem]:
     dsn: Key = ("sites", other, "database", "dsn")
     place = database_place(find_text(tree, ("sites", one, "database", "dsn")) or "")
     if place is not None and place == database_place(find_text(tree, dsn) or ""):
-        yield _at(
-            tree, dsn, f"leads to the same database as that of {shown_word(one)}; each site has its own"
-        )
+        yield _at(tree, dsn, f"leads to the same database as that of {shown_word(one)}; each site has its own")
     bootstrap: Key = ("sites", other, "kafka", "bootstrap")
     if _brokers(tree, ("sites", one, "kafka", "bootstrap")) & _brokers(tree, bootstrap):
         sentence = f"names a broker that is also one of {shown_word(one)}; each site has its own cluster"
@@ -127,9 +122,7 @@ def _each_channel_has_one_stage(tree: Node) -> Iterator[Problem]:
             elif channel in emitted_by:
                 owner = shown_word(emitted_by[channel])
                 sentence = f"the channel {shown_word(channel)} already belongs to stage {owner}"
-                yield _at(
-                    tree, key, sentence, "give each stage a channel of its own: numbers are dense per channel"
-                )
+                yield _at(tree, key, sentence, "give each stage a channel of its own: numbers are dense per channel")
             emitted_by.setdefault(channel, stage)
 
 
@@ -156,9 +149,7 @@ def _stages_make_no_circle(tree: Node) -> Iterator[Problem]:
         if not any(find_text(tree, ("stages", name, "feedback")) for name in circle):
             way = " → ".join(shown_word(name) for name in (*circle, stage))
             sentence = f"the stages feed each other in a circle: {way}"
-            yield _at(
-                tree, ("stages", stage, "emits"), sentence, "say why under feedback, or break the circle"
-            )
+            yield _at(tree, ("stages", stage, "emits"), sentence, "say why under feedback, or break the circle")
 
 
 def _find_circle(start: str, follows: Mapping[str, list[str]]) -> tuple[str, ...] | None:
@@ -184,11 +175,7 @@ def _mirrors_join_two_clusters(tree: Node) -> Iterator[Problem]:
         for end in ("source", "target"):
             key: Key = ("mirrors", index, end)
             single = find_text(tree, key)
-            named = (
-                [(key, single)]
-                if single is not None
-                else [((*key, n), name) for n, name in texts_of(tree, key)]
-            )
+            named = [(key, single)] if single is not None else [((*key, n), name) for n, name in texts_of(tree, key)]
             ends[end] = {name for _, name in named}
             for name_key, name in named:
                 if not _is_malformed(tree, "sites"):

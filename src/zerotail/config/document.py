@@ -96,9 +96,7 @@ def _sentence_of_os_error(error: OSError) -> str:
 def decode(content: bytes, shown: str) -> str:
     """The bytes as text: UTF-8, with or without its byte order mark, without control characters."""
     if len(content) > LARGEST_FILE_BYTES:
-        raise _unreadable(
-            shown, f"is larger than {LARGEST_FILE_BYTES // 1_000_000} MB, which no configuration needs"
-        )
+        raise _unreadable(shown, f"is larger than {LARGEST_FILE_BYTES // 1_000_000} MB, which no configuration needs")
     if content[:2] in (b"\xff\xfe", b"\xfe\xff") or content[:2].count(0) == 1:
         raise _unreadable(shown, "is written in UTF-16; save it as UTF-8")
     try:
@@ -154,9 +152,7 @@ def compose(text: str, shown: str) -> tuple[Section, tuple[Problem, ...]]:
     return tree, found
 
 
-def compose_value(
-    text: str, shown: str, origin: Origin | None = None
-) -> tuple[Node | None, tuple[Problem, ...]]:
+def compose_value(text: str, shown: str, origin: Origin | None = None) -> tuple[Node | None, tuple[Problem, ...]]:
     """Any YAML value as a tree; with `origin`, everything is said to stand there instead of in a file."""
     if Reader.NON_PRINTABLE.search(text):
         raise Unreadable(Problem(origin or InFile(shown, 1, 1), (), "holds a control character"))
@@ -182,12 +178,8 @@ def _problem_of(error: yaml.MarkedYAMLError, shown: str, origin: Origin | None) 
     if said == "too many":
         return Problem(place, (), f"the file holds more than {LARGEST_TREE_NODES} values")
     if said == "tagged":
-        return Problem(
-            place, (), "a tag (!) has no meaning here; put the value in quotes if it begins with !"
-        )
-    sentence = next(
-        (ours for theirs, ours in _SENTENCES if re.search(theirs, said)), "this is not valid YAML"
-    )
+        return Problem(place, (), "a tag (!) has no meaning here; put the value in quotes if it begins with !")
+    sentence = next((ours for theirs, ours in _SENTENCES if re.search(theirs, said)), "this is not valid YAML")
     return Problem(place, (), sentence)
 
 
@@ -236,14 +228,10 @@ class _Planter:
                 continue
             name = str(key_node.value)
             if name == "<<":
-                self.found.append(
-                    Problem(place, (*key, name), "merge keys (<<) are not read; repeat the values")
-                )
+                self.found.append(Problem(place, (*key, name), "merge keys (<<) are not read; repeat the values"))
             elif name in entries:
                 first = entries[name].key_origin
-                sentence = (
-                    f"the key {shown_word(name)} stands here once more; it was first written at {first}"
-                )
+                sentence = f"the key {shown_word(name)} stands here once more; it was first written at {first}"
                 self.found.append(Problem(place, (*key, name), sentence))
             elif not self._has_no_value(value_node, (*key, name)):
                 entries[name] = Entry(place, self.plant(value_node, (*key, name)))

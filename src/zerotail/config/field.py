@@ -40,14 +40,10 @@ _topic_name = BeforeValidator(
     )
 )
 _object = BeforeValidator(
-    scalar.shaped_reader(
-        scalar.OBJECT_PATTERN, "must name a Python object as module:name, such as shop.flows:Settle"
-    )
+    scalar.shaped_reader(scalar.OBJECT_PATTERN, "must name a Python object as module:name, such as shop.flows:Settle")
 )
 _table = BeforeValidator(
-    scalar.shaped_reader(
-        scalar.TABLE_PATTERN, "must be a table's name in small letters, such as orders or shop.orders"
-    )
+    scalar.shaped_reader(scalar.TABLE_PATTERN, "must be a table's name in small letters, such as orders or shop.orders")
 )
 _hidden = PlainSerializer(lambda _: HIDDEN, return_type=str)
 _reference = WithJsonSchema({"type": "string", "description": "Secrets as ${env:NAME} or ${file:path}."})
@@ -88,13 +84,9 @@ FilePath = Annotated[Path, BeforeValidator(scalar.read_path), WithJsonSchema({"t
 Command = Annotated[
     tuple[str, ...],
     BeforeValidator(scalar.read_command),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]
-Pattern = Annotated[
-    str, BeforeValidator(scalar.read_pattern), WithJsonSchema({"type": "string", "format": "regex"})
-]
+Pattern = Annotated[str, BeforeValidator(scalar.read_pattern), WithJsonSchema({"type": "string", "format": "regex"})]
 
 ConnectionString = Annotated[
     Secret, BeforeValidator(scalar.secret_reader(fill_connection, connection_options)), _hidden, _reference
@@ -117,14 +109,10 @@ ClientSettings = Annotated[
     Mapping[Annotated[str, BeforeValidator(scalar.read_client_setting)], SettingValue],
     Field(json_schema_extra={"propertyNames": {"enum": sorted(ALLOWED_SETTINGS)}}),
 ]
-SparkSetting = Annotated[
-    str, BeforeValidator(scalar.read_spark_setting), _text(r"spark\..+", "spark.executor.memory")
-]
+SparkSetting = Annotated[str, BeforeValidator(scalar.read_spark_setting), _text(r"spark\..+", "spark.executor.memory")]
 Names = Annotated[
     tuple[Name, ...],
     BeforeValidator(scalar.read_one_or_more),
     Field(min_length=1),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
-    ),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
 ]

@@ -43,9 +43,7 @@ class Loaded:
         return node.origin if node is not None else ByDefault()
 
 
-def find_configuration_file(
-    path: str | Path | None = None, environment: Mapping[str, str] | None = None
-) -> Path:
+def find_configuration_file(path: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Path:
     """The file to read: the one that was named, else that of ZEROTAIL_CONFIG, else ./zerotail.yaml."""
     environment = os.environ if environment is None else environment
     named = path or environment.get(FILE_VARIABLE)
@@ -140,9 +138,7 @@ def _understand(
 
 def _allowing(tree: Node, keeper: Keeper) -> Keeper:
     """The keeper with the folders that the configuration allows, which the rest of it is read with."""
-    allowed = tuple(
-        keeper.folder / text for _, text in texts_of(tree, ("secrets", "folders")) if "\0" not in text
-    )
+    allowed = tuple(keeper.folder / text for _, text in texts_of(tree, ("secrets", "folders")) if "\0" not in text)
     return Keeper(keeper.environment, keeper.folder, allowed, keeper.must_be_there)
 
 

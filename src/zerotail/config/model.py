@@ -119,9 +119,9 @@ class Stage(Part):
 class Restore(Part):
     """How the order of a topic is restored after a takeover."""
 
-    strategy: Literal[
-        "auto", "skip", "ordered-refill", "unbounded", "bounded", "sort", "mirror-tail", "follower"
-    ] = "auto"
+    strategy: Literal["auto", "skip", "ordered-refill", "unbounded", "bounded", "sort", "mirror-tail", "follower"] = (
+        "auto"
+    )
     """Which of the strategies; `auto` lets the planner choose by predicted time and memory."""
     memory: Annotated[field.Size, Field(ge=Bytes(1_000_000))] = Bytes(512_000_000)
     """The most memory that a restore may use for records that wait for their turn."""
@@ -188,9 +188,7 @@ class Mirror(Part):
         if len(self.source) > 1 and len(self.target) > 1:
             raise Unfit("hub-and-spoke has several sources or several targets, not both")
         if (self.topology, self.engine, self.topic_names) == ("active-active", "mirrormaker2", "keep"):
-            raise Unfit(
-                "MirrorMaker 2 would send records in a circle when names are kept", "set topic_names: prefix"
-            )
+            raise Unfit("MirrorMaker 2 would send records in a circle when names are kept", "set topic_names: prefix")
         return self
 
 
@@ -217,9 +215,7 @@ class Configuration(Part):
 
     name: field.Name
     """The name of this pair of sites, in topics, metrics and reports."""
-    sites: Annotated[
-        Mapping[field.SiteName, Site], Field(json_schema_extra={"minProperties": 2, "maxProperties": 2})
-    ]
+    sites: Annotated[Mapping[field.SiteName, Site], Field(json_schema_extra={"minProperties": 2, "maxProperties": 2})]
     """The two sites."""
     prefer: field.SiteName | None = None
     """The site that `failback` returns to. Without it, the first one."""

@@ -21,7 +21,10 @@ from zerotail.config.shape import Shape, shape_of_all
 from zerotail.config.tree import Node, Section, Text, all_texts, entries_of, replaced
 
 PREFIX = "ZEROTAIL_"
-RESERVED_VARIABLES = frozenset({"ZEROTAIL_CONFIG", "ZEROTAIL_CACHE"})
+RESERVED_VARIABLES = frozenset(
+    {"ZEROTAIL_CONFIG", "ZEROTAIL_CACHE", "ZEROTAIL_LAB_DIR", "ZEROTAIL_LAB_FOLDER", "ZEROTAIL_LAB_PART"}
+)
+"""Variables of other parts: the file itself, the cache, a lab's folder, and the marks on a lab's processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,7 @@ def lay_over(
     return tree, tuple(found)
 
 
-def _from_environment(
-    tree: Section, environment: Mapping[str, str]
-) -> Iterator[tuple[Origin, list[str], str]]:
+def _from_environment(tree: Section, environment: Mapping[str, str]) -> Iterator[tuple[Origin, list[str], str]]:
     referred = {name for text in all_texts(tree) for name in environment_names_in(text.text)}
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in RESERVED_VARIABLES | referred:
@@ -72,9 +73,7 @@ def _key_of(words: Sequence[str], tree: Section) -> Key:
     shape: Shape | None = shape_of_all()
     for word in words:
         if shape is None or not shape.is_section:
-            raise Unfit(
-                f"{shown_key(key)} has no keys below it; a list is given as a whole, such as [one, two]"
-            )
+            raise Unfit(f"{shown_key(key)} has no keys below it; a list is given as a whole, such as [one, two]")
         known = _known_words(shape, tree, key)
         name = _find_word(word, known) or _find_new_setting(word, shape)
         if name is None:

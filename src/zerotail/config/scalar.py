@@ -132,9 +132,7 @@ def written_duration(duration: timedelta) -> str:
 
 def written_size(count: Bytes) -> str:
     """A size in the form in which it is read: the largest unit that needs no fraction."""
-    unit = max(
-        (unit for unit in _SIZES if unit != "KB" and count % _SIZES[unit] == 0), key=lambda unit: _SIZES[unit]
-    )
+    unit = max((unit for unit in _SIZES if unit != "KB" and count % _SIZES[unit] == 0), key=lambda unit: _SIZES[unit])
     return f"{count // _SIZES[unit]}{unit}" if count else "0B"
 
 
@@ -148,9 +146,7 @@ def read_path(value: object, info: ValidationInfo) -> Path:
 
 def read_command(value: object) -> tuple[str, ...]:
     try:
-        words = (
-            tuple(value) if isinstance(value, (list, tuple)) else tuple(shlex.split(read_plain_text(value)))
-        )
+        words = tuple(value) if isinstance(value, (list, tuple)) else tuple(shlex.split(read_plain_text(value)))
     except ValueError as error:
         if isinstance(error, Unfit):
             raise
@@ -194,9 +190,7 @@ def _keeper(info: ValidationInfo) -> Keeper:
     return info.context if isinstance(info.context, Keeper) else Keeper({}, Path.cwd(), must_be_there=False)
 
 
-def secret_reader(
-    filling: Filling, check: Callable[[Template], object]
-) -> Callable[[object, ValidationInfo], Secret]:
+def secret_reader(filling: Filling, check: Callable[[Template], object]) -> Callable[[object, ValidationInfo], Secret]:
     """A reader of texts that may hold references; looks each up once, to say early what is missing."""
 
     def read(value: object, info: ValidationInfo) -> Secret:

@@ -131,9 +131,7 @@ class Keeper:
         if not stat.S_ISREG(mode):
             raise Unfit(f"refers to {shown}, which is not a regular file")
         if mode & 0o007:
-            raise Unfit(
-                f"refers to {shown}, which is open to every user of the machine", "run chmod o= on the file"
-            )
+            raise Unfit(f"refers to {shown}, which is open to every user of the machine", "run chmod o= on the file")
         return _secret_in(content, shown)
 
     def _allows(self, path: Path) -> bool:

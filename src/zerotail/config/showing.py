@@ -74,9 +74,7 @@ def _leaves(value: Shown, key: Key) -> Iterator[tuple[Key, Shown]]:
         yield key, value
 
 
-def _lines(
-    value: dict[str, Shown], key: Key, loaded: Loaded | None, indent: str = ""
-) -> Iterator[tuple[str, str]]:
+def _lines(value: dict[str, Shown], key: Key, loaded: Loaded | None, indent: str = "") -> Iterator[tuple[str, str]]:
     for name, below in value.items():
         here = (*key, name)
         if isinstance(below, dict) and below:
@@ -85,9 +83,7 @@ def _lines(
         elif isinstance(below, list) and any(isinstance(item, dict) for item in below):
             yield f"{indent}{_scalar(name)}:", ""
             for index, item in enumerate(below):
-                first, *rest = _lines(
-                    item if isinstance(item, dict) else {}, (*here, index), loaded, indent + "    "
-                )
+                first, *rest = _lines(item if isinstance(item, dict) else {}, (*here, index), loaded, indent + "    ")
                 yield f"{indent}  - {first[0].lstrip()}", first[1]
                 yield from rest
         else:

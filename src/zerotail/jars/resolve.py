@@ -55,7 +55,12 @@ def _fetch(jars: Sequence[Jar], scratch: Path, target: Path) -> None:
         )
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, stdin=subprocess.DEVNULL, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise Unavailable(f"{command[0]} did not finish in {_TIMEOUT_SECONDS} s.", code="ZT103") from error

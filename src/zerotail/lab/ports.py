@@ -59,7 +59,10 @@ def reserve_ports(count: int, owner: Path) -> list[int]:
             raise Refused(
                 f"only {len(chosen)} of {count} ports are free between {FIRST_PORT} and {NEXT_PORT - 1}.",
                 code="ZT205",
-                tries=["ss -ltn    # who listens?", "zerotail lab down --dir …    # for labs no longer needed"],
+                tries=[
+                    "ss -ltn    # who listens?",
+                    "zerotail lab down --dir …    # for labs no longer needed",
+                ],
             )
         promised[str(owner)] = sorted({*promised.get(str(owner), []), *chosen})
         return chosen

@@ -18,8 +18,7 @@ from zerotail.config import Flag, InFile, load, problems
 from zerotail.config.problem import Problem
 
 WORDS = sorted(
-    set(yaml.safe_load(RIGHT))
-    | {"kafka", "bootstrap", "dsn", "partitions", "kind", "http", "emits", "R1", "off"}
+    set(yaml.safe_load(RIGHT)) | {"kafka", "bootstrap", "dsn", "partitions", "kind", "http", "emits", "R1", "off"}
 )
 scalars = st.one_of(
     st.sampled_from(WORDS),
@@ -162,14 +161,10 @@ def test_a_right_file_with_a_slip_of_the_keyboard(at: int, length: int, typed: s
     judge((RIGHT[:at] + typed + RIGHT[at + length :]).encode())
 
 
-names = st.lists(
-    st.one_of(st.sampled_from([word.upper() for word in WORDS]), st.text(max_size=8)), max_size=4
-)
+names = st.lists(st.one_of(st.sampled_from([word.upper() for word in WORDS]), st.text(max_size=8)), max_size=4)
 
 
-@given(
-    st.dictionaries(names.map(lambda parts: "ZEROTAIL_" + "__".join(parts)), st.one_of(yamlish, st.text()))
-)
+@given(st.dictionaries(names.map(lambda parts: "ZEROTAIL_" + "__".join(parts)), st.one_of(yamlish, st.text())))
 @patient
 def test_any_variables(environment: dict[str, str]) -> None:
     judge(RIGHT.encode(), environment)
@@ -192,9 +187,7 @@ def planted(draw: st.DrawFn) -> str:
     words = [at for at, character in enumerate(lines[number]) if character.isalnum()]
     at = draw(st.sampled_from(words))
     form = draw(
-        st.sampled_from(
-            ["{}", " {} ", "password={} ", " password={}", "'{}'", '"{}"', "*{}", "!{} ", ": {}", "{{{}}}"]
-        )
+        st.sampled_from(["{}", " {} ", "password={} ", " password={}", "'{}'", '"{}"', "*{}", "!{} ", ": {}", "{{{}}}"])
     )
     lines[number] = lines[number][:at] + form.format(CANARY) + lines[number][at:]
     return "\n".join(lines)

@@ -220,9 +220,7 @@ def test_a_problem_inside_a_list_has_its_place_in_the_list(tmp_path: Path, rest:
 
 def test_the_doubts_of_a_channel_are_at_most_its_window(tmp_path: Path) -> None:
     for given, window in [("", 1), (", window: 10", 10)]:
-        text = changed(
-            HTTP, f'bank: {{kind: http, url: "https://b.example", receiver: R3, policy: hold{given}}}'
-        )
+        text = changed(HTTP, f'bank: {{kind: http, url: "https://b.example", receiver: R3, policy: hold{given}}}')
         channel = loaded(tmp_path, text).channels["bank"]  # type: ignore[index]
         assert isinstance(channel, HttpChannel)
         assert channel.doubt_window == window
@@ -338,9 +336,7 @@ def test_channels_of_every_kind_are_accepted(tmp_path: Path, channel: str) -> No
         ("security.protocol: sasl_plaintext", "without TLS; use SASL_SSL"),
     ],
 )
-def test_dangerous_and_fixed_settings_of_the_client_are_refused(
-    tmp_path: Path, setting: str, sentence: str
-) -> None:
+def test_dangerous_and_fixed_settings_of_the_client_are_refused(tmp_path: Path, setting: str, sentence: str) -> None:
     lines = said(tmp_path, changed('"e1:9092,e2:9092"', f'"e1:9092", settings: {{{setting}}}'))
     assert len(lines) == 1
     assert sentence in lines[0]
@@ -393,7 +389,5 @@ def test_checks_between_sections_speak_even_when_other_values_are_wrong(tmp_path
 
 
 def test_a_malformed_section_brings_no_further_problems_about_its_names(tmp_path: Path) -> None:
-    text = changed(
-        "topics: {payments: {partitions: 4}, ledger: {partitions: 2}}", "topics: [payments, ledger]"
-    )
+    text = changed("topics: {payments: {partitions: 4}, ledger: {partitions: 2}}", "topics: [payments, ledger]")
     assert [problem.key for problem in found(tmp_path, text)] == [("topics",)]

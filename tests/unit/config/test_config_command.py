@@ -52,8 +52,7 @@ def test_check_lists_problems_and_exits_with_2(tmp_path: Path) -> None:
     code, out, err = run(tmp_path, "check")
     assert (code, err) == (2, "")
     assert out.splitlines() == [
-        "zerotail.yaml:5:21: sites.east.database.dsn: "
-        "refers to the environment variable PW, which is not set",
+        "zerotail.yaml:5:21: sites.east.database.dsn: refers to the environment variable PW, which is not set",
         'zerotail.yaml:9:9: prefer: there is no site named esat; did you mean "east"?',
         "2 problems",
     ]
@@ -95,9 +94,7 @@ def test_show_refuses_a_wrong_configuration_with_exit_code_2(tmp_path: Path) -> 
     write(tmp_path, changed("prefer: east", "prefer: esat"))
     code, out, err = run(tmp_path, "show")
     assert (code, out) == (2, "")
-    assert err.startswith(
-        "error ZT201: the configuration has a problem; nothing was contacted.\n  zerotail.yaml:9:9:"
-    )
+    assert err.startswith("error ZT201: the configuration has a problem; nothing was contacted.\n  zerotail.yaml:9:9:")
     assert "Traceback" not in err
 
 

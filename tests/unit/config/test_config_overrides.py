@@ -50,9 +50,7 @@ def write_bare(folder: Path) -> Path:
 def test_every_value_has_an_origin(tmp_path: Path) -> None:
     path = write(tmp_path, RIGHT)
     mirrors = "[{topology: stretch, source: east, target: west, topics: [a]}]"
-    found_origins = origins(
-        load_with_origins(path, {"ZEROTAIL_LAB__BROKERS": "3", "ZEROTAIL_MIRRORS": mirrors})
-    )
+    found_origins = origins(load_with_origins(path, {"ZEROTAIL_LAB__BROKERS": "3", "ZEROTAIL_MIRRORS": mirrors}))
     assert found_origins["mirrors[0].source"] == InEnvironment("ZEROTAIL_MIRRORS")
     assert found_origins["mirrors[0].engine"] == ByDefault()
     assert found_origins["name"] == InFile(str(path), 1, 7)
@@ -149,7 +147,13 @@ def test_a_variable_that_means_nothing_is_a_problem(tmp_path: Path, name: str, v
 
 
 def test_variables_with_meanings_of_their_own_are_left_alone(tmp_path: Path) -> None:
-    environment = {"ZEROTAIL_CONFIG": "x", "ZEROTAIL_CACHE": "y", "ZEROTAILOR": "z", "HOME": "/"}
+    environment = {
+        "ZEROTAIL_CONFIG": "x",
+        "ZEROTAIL_CACHE": "y",
+        "ZEROTAIL_LAB_DIR": "w",
+        "ZEROTAILOR": "z",
+        "HOME": "/",
+    }
     assert found(tmp_path, RIGHT, environment) == ()
 
 

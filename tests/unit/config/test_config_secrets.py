@@ -58,10 +58,7 @@ def test_a_reference_is_filled_in_when_it_is_revealed(tmp_path: Path) -> None:
     for reference, environment in [("${env:PW}", {"PW": CANARY}), ("${file:pw}", {})]:
         configuration = loaded(tmp_path, with_dsn(f"{EAST} password={reference}"), environment)
         dsn = configuration.sites["east"].database.dsn  # type: ignore[index]
-        assert (
-            connection_options(template_of(dsn.reveal().replace("password=", "options=")))["options"]
-            == CANARY
-        )
+        assert connection_options(template_of(dsn.reveal().replace("password=", "options=")))["options"] == CANARY
         assert dsn.written == f"{EAST} password={reference}"
 
 
@@ -118,9 +115,7 @@ def test_no_method_of_a_secret_but_reveal_leaks_the_value(value: str) -> None:
         assert "%" + value not in str(member)
 
 
-def test_a_pickled_secret_is_looked_up_again_where_it_arrives(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_pickled_secret_is_looked_up_again_where_it_arrives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     secret = Secret("${env:PW_OF_TEST}", keeper=Keeper({"PW_OF_TEST": CANARY}, tmp_path))
     content = pickle.dumps(secret)
     assert CANARY.encode() not in content
@@ -131,9 +126,7 @@ def test_a_pickled_secret_is_looked_up_again_where_it_arrives(
 def test_a_planted_secret_appears_in_no_output(tmp_path: Path) -> None:
     secret_file(tmp_path, CANARY.encode())
     text = with_dsn(f"{EAST} password=${{env:PW}}")
-    text = changed(
-        "receiver: R1}", 'receiver: R1, headers: {Authorization: "Bearer ${file:pw}", X-Trace: "on"}}', text
-    )
+    text = changed("receiver: R1}", 'receiver: R1, headers: {Authorization: "Bearer ${file:pw}", X-Trace: "on"}}', text)
     text = changed(
         '{bootstrap: "e1:9092,e2:9092"}',
         '{bootstrap: "e1:9092", settings: {sasl.password: "${env:PW}"}}',
@@ -252,9 +245,7 @@ def test_a_secret_in_an_overriding_variable_is_refused_too(tmp_path: Path) -> No
         ("${env:", "neither ${env:NAME} nor ${file:path}"),
     ],
 )
-def test_a_reference_that_leads_nowhere_good_is_a_problem(
-    tmp_path: Path, reference: str, sentence: str
-) -> None:
+def test_a_reference_that_leads_nowhere_good_is_a_problem(tmp_path: Path, reference: str, sentence: str) -> None:
     folder = tmp_path / "inner"
     folder.mkdir()
     (folder / "folder").mkdir()
@@ -307,9 +298,7 @@ def test_a_password_cannot_become_another_option(value: str) -> None:
     assert conninfo_to_dict(url) == options
 
 
-pieces = st.sampled_from(
-    ["host", "user", "dbname", "=", " = ", "'", "\\", " ", "\n", "a", "b c", ",", "/", "é"]
-)
+pieces = st.sampled_from(["host", "user", "dbname", "=", " = ", "'", "\\", " ", "\n", "a", "b c", ",", "/", "é"])
 
 
 @given(st.lists(pieces, max_size=14).map("".join))
@@ -344,8 +333,6 @@ def test_a_secret_with_a_line_break_does_not_enter_a_header() -> None:
 
 
 def test_a_flag_with_a_secret_in_plain_text_is_refused(tmp_path: Path) -> None:
-    (problem,) = found(
-        tmp_path, RIGHT, {}, [Flag("--set", "sites.west.database.dsn", f"host=a password={CANARY}")]
-    )
+    (problem,) = found(tmp_path, RIGHT, {}, [Flag("--set", "sites.west.database.dsn", f"host=a password={CANARY}")])
     assert CANARY not in str(problem)
     assert str(problem).startswith("flag --set: sites.west.database.dsn: holds a password in plain text")

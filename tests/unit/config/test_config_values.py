@@ -138,9 +138,7 @@ def test_numbers_may_be_grouped_and_quoted(tmp_path: Path) -> None:
 def test_numbers_out_of_range_are_refused_with_the_limit(tmp_path: Path) -> None:
     assert said(tmp_path, changed("partitions: 4", "partitions: 0"))[0].endswith("must be at least 1")
     assert said(tmp_path, changed("partitions: 4", "partitions: 10_001"))[0].endswith("must be at most 10000")
-    assert said(tmp_path, RIGHT + "restore: {memory: 10kB}")[0].endswith(
-        "restore.memory: must be at least 1MB"
-    )
+    assert said(tmp_path, RIGHT + "restore: {memory: 10kB}")[0].endswith("restore.memory: must be at least 1MB")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +220,5 @@ def test_other_commands_are_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_path_is_relative_to_the_file(tmp_path: Path) -> None:
-    configuration = loaded(
-        tmp_path, changed("{topic: payments}", "{topic: payments, source: spool, spool: queue}")
-    )
+    configuration = loaded(tmp_path, changed("{topic: payments}", "{topic: payments, source: spool, spool: queue}"))
     assert configuration.producers["cards"].spool == tmp_path / "queue"  # type: ignore[index]

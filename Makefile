@@ -1,0 +1,42 @@
+# `make demo` and `make test` are all a newcomer needs; each target sets up what it needs and may be repeated.
+
+PYTHON  ?= python3
+BIN     := .venv/bin
+SEED    ?= 1
+CRASHES ?= 100000
+
+.PHONY: help setup demo test test-fast check bench simulate lock clean
+
+help:            ## this list
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 22
+
+setup:           ## virtual environment, packages, Java, jars
+	@$(PYTHON) tools/setup.py
+
+demo: setup      ## two real sites on this machine, one of them lost
+	@$(BIN)/zerotail demo
+
+test: setup      ## all tests
+	@$(BIN)/python -m pytest
+
+test-fast: setup ## the tests that start no servers, in under 3 minutes
+	@$(BIN)/python -m pytest -m "not servers and not slow"
+
+check: setup     ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+simulate: setup  ## crash the simulated pair of sites: SEED=1 CRASHES=1000000
+	@$(BIN)/python -m zerotail.simulation --seed $(SEED) --crashes $(CRASHES)
+
+bench: setup     ## what it costs, as ratios measured in one run
+	@for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+
+lock: setup      ## write the requirement files and the jars' lock anew
+	@$(BIN)/python tools/lock_packages.py
+	@$(BIN)/python tools/lock_jars.py
+
+clean:           ## remove what the targets made here; the cache of jars stays
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage build dist

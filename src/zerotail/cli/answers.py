@@ -1,0 +1,107 @@
+"""The form of every `--json` answer, by the name in its `schema` field.
+
+The types are those that the commands print, so a form cannot drift from what is printed; `json_schema` writes one
+down for programs. A form that changes incompatibly gets a new number behind its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from zerotail.doctor import Finding
+from zerotail.drill.released_rows import DrillReport
+from zerotail.lab.fault import FaultReport
+from zerotail.lab.layout import Layout
+from zerotail.lab.status import LabStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """What went wrong; `code` is empty where an error has no number of its own."""
+
+    code: str
+    exit_code: int
+    message: str
+    why: str
+    tries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionAnswer:
+    """`zerotail version`."""
+
+    version: str
+    parts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorAnswer:
+    """`zerotail doctor`."""
+
+    ok: bool
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabUpAnswer:
+    """`zerotail lab up`."""
+
+    folder: str
+    seconds: float
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class LabDownAnswer:
+    """`zerotail lab down`."""
+
+    folder: str
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabPromoteAnswer:
+    """`zerotail lab promote`."""
+
+    site: str
+    timeline: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabRejoinAnswer:
+    """`zerotail lab rejoin`."""
+
+    site: str
+
+
+ANSWERS: dict[str, type] = {
+    "error": ErrorAnswer,
+    "version": VersionAnswer,
+    "doctor": DoctorAnswer,
+    "demo": DrillReport,
+    "lab-up": LabUpAnswer,
+    "lab-down": LabDownAnswer,
+    "lab-status": LabStatus,
+    "lab-fault": FaultReport,
+    "lab-promote": LabPromoteAnswer,
+    "lab-rejoin": LabRejoinAnswer,
+}
+
+
+def schema_name(answer: str) -> str:
+    """What stands in the `schema` field."""
+    return f"zerotail/{answer}/1"
+
+
+def json_schema(answer: str) -> dict[str, Any]:
+    """The JSON Schema of an answer."""
+    (schema,), components = msgspec.json.schema_components([ANSWERS[answer]], ref_template="#/$defs/{name}")
+    name = schema["$ref"].rpartition("/")[2]
+    top = components.pop(name)
+    top["properties"] = {"schema": {"const": schema_name(answer)}, **top["properties"]}
+    top["required"] = ["schema", *top["required"]]
+    top["additionalProperties"] = False
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **top, "$defs": components}

@@ -1,0 +1,80 @@
+"""Progress on stderr: a live list of steps on a terminal, one line per step elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+
+from zerotail.cli.output import console, say
+
+Tell = Callable[[str, bool], None]
+
+
+@contextmanager
+def steps_display(title: str) -> Iterator[Tell]:
+    """A function to tell `(step, done)`; steps may run side by side and be told from any thread."""
+    if not sys.stderr.isatty():
+        yield _plain_lines(title)
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(finished_text="[green]✓[/]"),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console(sys.stderr)) as progress:
+        tasks = {}
+
+        def tell(step: str, done: bool) -> None:
+            if not done:
+                tasks[step] = progress.add_task(step, total=1)
+            else:
+                progress.update(tasks[step], completed=1)
+
+        yield tell
+
+
+def _plain_lines(title: str) -> Tell:
+    began = time.monotonic()
+    lock = Lock()
+
+    def tell(step: str, done: bool) -> None:
+        if done:
+            with lock:
+                say(f"{title}: {step} ready after {time.monotonic() - began:.1f} s")
+
+    return tell
+
+
+@contextmanager
+def bars_display(titles: Mapping[str, str]) -> Iterator[Callable[[str, float], None]]:
+    """A function to tell `(step, how much of it is done)`; `titles` are what a person reads of each step."""
+    if not sys.stderr.isatty():
+        yield _plain_bars(titles)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
+    with Progress(*columns, console=console(sys.stderr)) as progress:
+        tasks = {step: progress.add_task(title, total=1.0, start=False) for step, title in titles.items()}
+
+        def tell(step: str, done: float) -> None:
+            progress.start_task(tasks[step])
+            progress.update(tasks[step], completed=done)
+
+        yield tell
+
+
+def _plain_bars(titles: Mapping[str, str]) -> Callable[[str, float], None]:
+    told: set[str] = set()
+
+    def tell(step: str, done: float) -> None:
+        if done >= 1.0 and step not in told:
+            told.add(step)
+            say(f"done: {titles[step]}")
+
+    return tell

@@ -1,0 +1,65 @@
+"""The gate: nothing leaves for the outside before the other site's log holds what it came from.
+
+The question goes to the remote standby, never to the own database: there, a cancelled wait, an emptied list of
+standbys, a terminated session or a restart all show rows that the other site does not have. One answer carries
+everything that must fit, so that no two moments are mixed:
+
+1. it is still in recovery: once promoted, it confirms nothing to the old site any more, which makes the gate the fence;
+2. it is a copy of the asker's database (system identifier), on the asker's **timeline**;
+3. the newest epoch it knows is the asker's own: positions of another lineage mean nothing;
+4. it has flushed the wanted position.
+
+A position is compared only after 1 to 3 hold. An epoch that says `exposed` is released without the question; everything
+sent then is flagged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from zerotail.core.identity import Epoch, Lsn, Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: the database from which the rows were read, and the epoch in which that was."""
+
+    system: int
+    timeline: Timeline
+    epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """What the remote standby says of itself, in one statement."""
+
+    in_recovery: bool
+    system: int
+    timeline: Timeline
+    epoch: Epoch
+    flushed: Lsn
+
+
+class Gate(Enum):
+    """What an answer allows."""
+
+    OPEN = "open"
+    BEHIND = "the other site has not flushed it yet"
+    NOT_A_STANDBY = "the other site's database is no standby any more"
+    OTHER_SYSTEM = "the other site's database is a copy of another one"
+    OTHER_TIMELINE = "the other site's database is on another timeline"
+    OTHER_EPOCH = "the other site's database is in another epoch"
+
+
+def decide(answer: GateAnswer, asker: Asker, wanted: Lsn) -> Gate:
+    """Whether what lies below `wanted` may leave."""
+    if not answer.in_recovery:
+        return Gate.NOT_A_STANDBY
+    if answer.system != asker.system:
+        return Gate.OTHER_SYSTEM
+    if answer.timeline != asker.timeline:
+        return Gate.OTHER_TIMELINE
+    if answer.epoch != asker.epoch:
+        return Gate.OTHER_EPOCH
+    return Gate.OPEN if answer.flushed >= wanted else Gate.BEHIND

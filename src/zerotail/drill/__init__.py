@@ -1,0 +1,1 @@
+"""Rehearsed disasters on real processes, each with a verdict."""

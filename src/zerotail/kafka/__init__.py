@@ -1,0 +1,1 @@
+"""The only home of the Kafka client: everything else speaks to Kafka through this package."""

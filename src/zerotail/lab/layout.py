@@ -1,0 +1,237 @@
+"""What a lab consists of and where each part listens: decided once by `lab up`, kept in `lab.json`, never changed.
+
+    LAB/lab.json
+    LAB/east/kafka.1  LAB/east/postgres      a folder per server: settings, data, log
+    LAB/west/kafka.1  LAB/west/postgres
+    LAB/link                                 the only way from one site to the other
+    LAB/outside/receiver                     the judge; also kafka.1 and postgres of the outside, on demand
+
+A **target** is what the operator names: a site, a part, or everything of a kind in a site (`east`, `east.kafka`,
+`east.kafka.2`, `link`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from zerotail.errors import Misused, Refused
+
+SITES = ("east", "west")
+OUTSIDE = "outside"
+ON_DEMAND = frozenset({"outside.kafka.1", "outside.postgres"})
+_VERSION = 1
+
+
+class BrokerPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One Kafka node: clients of its own site use `port`, those of the other site come in through the link."""
+
+    part: str
+    node: int
+    port: int
+    controller_port: int
+    across_port: int
+    """Where the link delivers what comes from the other site."""
+    link_port: int
+    """Where the other site reaches this node: the link listens there."""
+
+    @property
+    def cluster(self) -> str:
+        """`east`, `west` or `outside`."""
+        return self.part.split(".", maxsplit=1)[0]
+
+
+class DatabasePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One PostgreSQL."""
+
+    part: str
+    port: int
+    link_port: int
+
+    @property
+    def site(self) -> str:
+        """`east`, `west` or `outside`."""
+        return self.part.split(".", maxsplit=1)[0]
+
+
+class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole lab; `lab.json` holds exactly this."""
+
+    version: int
+    folder: str
+    brokers: tuple[BrokerPlace, ...]
+    databases: tuple[DatabasePlace, ...]
+    link_control_port: int
+    receiver_port: int
+    receiver_class: str
+    latency_ms: float
+    bindir: str | None
+
+    @property
+    def path(self) -> Path:
+        """The lab's folder."""
+        return Path(self.folder)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Every part, in the order in which a person would list them."""
+        servers = [
+            part
+            for site in (*SITES, OUTSIDE)
+            for part in [*(b.part for b in self.brokers), *(d.part for d in self.databases)]
+            if part.startswith(f"{site}.")
+        ]
+        return (*servers, "link", "outside.receiver")
+
+    def folder_of(self, part: str) -> Path:
+        """The folder of a part."""
+        site, _, rest = part.partition(".")
+        return self.path / site / rest if rest else self.path / site
+
+    def broker(self, part: str) -> BrokerPlace:
+        """The Kafka node of this name."""
+        return next(place for place in self.brokers if place.part == part)
+
+    def database(self, site: str) -> DatabasePlace:
+        """The database of a site."""
+        return next(place for place in self.databases if place.site == site)
+
+    def cluster(self, site: str) -> tuple[BrokerPlace, ...]:
+        """The Kafka nodes of a site."""
+        return tuple(place for place in self.brokers if place.cluster == site)
+
+    def bootstrap(self, site: str, *, seen_from: str | None = None) -> str:
+        """Kafka's addresses of a site, for a client in the same site or, through the link, in another one."""
+        across = seen_from not in (None, site)
+        return ",".join(f"127.0.0.1:{p.link_port if across else p.port}" for p in self.cluster(site))
+
+    def ports_of(self, part: str) -> tuple[int, ...]:
+        """Where a part listens itself."""
+        for broker in self.brokers:
+            if broker.part == part:
+                return (broker.port, broker.controller_port, broker.across_port)
+        for database in self.databases:
+            if database.part == part:
+                return (database.port,)
+        if part == "link":
+            ways_in = (*(broker.link_port for broker in self.brokers), *(place.link_port for place in self.databases))
+            return (self.link_control_port, *(port for port in ways_in if port))
+        return (self.receiver_port,)
+
+
+@dataclass(frozen=True, slots=True)
+class LabSettings:
+    """What `lab up` was asked for."""
+
+    folder: Path
+    brokers: int = 1
+    latency_ms: float = 0.0
+    receiver_class: str = "R2"
+    bindir: str | None = None
+
+
+def ports_needed(settings: LabSettings) -> int:
+    """How many ports a lab takes."""
+    sites = 2 * (4 * settings.brokers + 2)
+    outside = 3 + 1
+    return sites + outside + 2  # and the link's control port and the receiver's
+
+
+def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
+    """Give each part its ports."""
+    free = iter(ports)
+    nodes = [(site, node) for site in SITES for node in range(1, settings.brokers + 1)] + [(OUTSIDE, 1)]
+    brokers = tuple(
+        BrokerPlace(
+            part=f"{site}.kafka.{node}",
+            node=node,
+            port=next(free),
+            controller_port=next(free),
+            across_port=next(free),
+            link_port=next(free) if site != OUTSIDE else 0,
+        )
+        for site, node in nodes
+    )
+    databases = tuple(
+        DatabasePlace(part=f"{site}.postgres", port=next(free), link_port=next(free) if site != OUTSIDE else 0)
+        for site in (*SITES, OUTSIDE)
+    )
+    return Layout(
+        version=_VERSION,
+        folder=str(settings.folder),
+        brokers=brokers,
+        databases=databases,
+        link_control_port=next(free),
+        receiver_port=next(free),
+        receiver_class=settings.receiver_class,
+        latency_ms=settings.latency_ms,
+        bindir=settings.bindir,
+    )
+
+
+def parts_of(layout: Layout, target: str) -> list[str]:
+    """The parts that a target names; `Misused` with a suggestion when there is no such target."""
+    found = [part for part in layout.parts if part == target or part.startswith(f"{target}.")]
+    if found:
+        return found
+    known = all_targets(layout)
+    close = difflib.get_close_matches(target, known, n=1)
+    raise Misused(
+        f"there is no target {target!r}{f'; did you mean {close[0]}?' if close else '.'}",
+        code="ZT201",
+        tries=[f"one of: {', '.join(known)}"],
+    )
+
+
+def all_targets(layout: Layout) -> list[str]:
+    """Every name that a target can have."""
+    names: dict[str, None] = {}
+    for part in layout.parts:
+        words = part.split(".")
+        for length in range(1, len(words) + 1):
+            names[".".join(words[:length])] = None
+    return list(names)
+
+
+def write_layout(layout: Layout) -> None:
+    """Write `lab.json` in one rename: it is whole or it is not there."""
+    scratch = layout.path / ".lab.json.new"
+    scratch.write_bytes(msgspec.json.format(msgspec.json.encode(layout), indent=2) + b"\n")
+    os.replace(scratch, layout.path / "lab.json")
+
+
+def find_layout(folder: Path) -> Layout | None:
+    """The layout of the lab in this folder; None when there is no lab, `Refused` when its file is damaged."""
+    path = folder / "lab.json"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        layout = msgspec.json.decode(content, type=Layout)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refused(
+            f"{path} is damaged ({error}).",
+            code="ZT203",
+            why="Without it nobody knows which server listens where.",
+            tries=[f"zerotail lab down --dir {folder}    # ends whatever still runs there"],
+        ) from error
+    if layout.version != _VERSION or layout.folder != str(folder):
+        raise Refused(
+            f"{path} was written by another version or for another folder ({layout.folder}).",
+            code="ZT203",
+            tries=[f"zerotail lab down --dir {folder}"],
+        )
+    return layout
+
+
+def require_layout(folder: Path) -> Layout:
+    """The layout of the lab in this folder; `Refused` when there is none."""
+    layout = find_layout(folder)
+    if layout is None:
+        raise Refused(f"there is no lab in {folder}.", code="ZT202", tries=[f"zerotail lab up --dir {folder}"])
+    return layout

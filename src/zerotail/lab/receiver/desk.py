@@ -1,0 +1,186 @@
+"""The desk: takes a request of the protocol, has it judged and written down, and gives the answer when that
+is on disk.
+
+Judging happens in one thread, without a pause between reading the ledger and entering the attempt; so the
+order of the record is the order of judgement. Every answer waits until the record has settled, also one that
+only reads: it may speak of a message whose own answer has not left yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+from zerotail.lab.receiver.judgement import judge, judge_claim
+from zerotail.lab.receiver.ledger import Ledger
+from zerotail.lab.receiver.protocol import (
+    Attempt,
+    Batch,
+    BatchRefused,
+    BatchTaken,
+    Claim,
+    ClaimAttempt,
+    ClaimTaken,
+    LastAccepted,
+    Message,
+    MessageAttempt,
+    MessageRefused,
+    MessageTaken,
+    Problem,
+    ReceiverClass,
+    Sender,
+    Totals,
+    Verdict,
+)
+from zerotail.lab.receiver.record import Record
+from zerotail.lab.receiver.settings import ReceiverSettings
+
+
+class Desk:
+    """Opens the record of the configured folder, and knows what is in it."""
+
+    def __init__(self, settings: ReceiverSettings) -> None:
+        self._class_of = settings.class_of
+        self._ledger = Ledger()
+        self._record = Record(Path(settings.folder), self._ledger.remember)
+
+    @property
+    def end_sequence(self) -> int:
+        """The last attempt that exists."""
+        return self._record.end_sequence
+
+    async def settle(self) -> None:
+        """Return when everything judged so far is on disk."""
+        await self._record.settle()
+
+    async def take_message(self, message: Message) -> MessageTaken | MessageRefused:
+        """One message is a batch of one."""
+        answer = await self.take_batch(message.as_batch())
+        match answer:
+            case BatchTaken(verdicts=[verdict], last_accepted=last):
+                return MessageTaken(verdict, last)
+            case BatchRefused(error=error, verdicts=[verdict], last_accepted=last, highest=highest):
+                return MessageRefused(error, verdict, last, highest)
+        raise AssertionError("a batch of one has one verdict")
+
+    async def take_batch(self, batch: Batch) -> BatchTaken | BatchRefused:
+        """Judge message by message; behind the first refused one nothing is judged."""
+        verdicts: list[Verdict] = []
+        refusal = ""
+        unix_seconds = time.time()
+        for item in batch.messages:
+            verdict = Verdict.BEHIND_REFUSED if refusal else self._judge(batch, item.number)
+            if verdict.refuses and not refusal:
+                refusal = self._explain(batch, item.number, verdict)
+            digest = hashlib.sha256(item.body)
+            book = self._ledger.book(batch.channel, batch.partition)
+            self._enter(
+                MessageAttempt(
+                    sequence=self.end_sequence + 1,
+                    channel=batch.channel,
+                    partition=batch.partition,
+                    number=item.number,
+                    epoch=batch.epoch,
+                    incarnation=batch.incarnation,
+                    site=batch.site,
+                    possible_duplicate=item.possible_duplicate,
+                    digest=digest.hexdigest(),
+                    size_bytes=len(item.body),
+                    unix_seconds=unix_seconds,
+                    receiver_class=self._class_of(batch.channel),
+                    verdict=verdict,
+                    same_bytes=book.has_same_bytes(item.number, digest.digest()),
+                )
+            )
+            verdicts.append(verdict)
+        last, highest = self._last(batch.channel, batch.partition), self._highest(batch.channel)
+        await self.settle()
+        return BatchRefused(refusal, verdicts, last, highest) if refusal else BatchTaken(verdicts, last)
+
+    async def take_claim(self, claim: Claim) -> ClaimTaken | Problem:
+        """Let a sender take a channel, unless a newer one has."""
+        receiver_class = self._class_of(claim.channel)
+        verdict = judge_claim(receiver_class, claim.sender, self._highest(claim.channel))
+        self._enter(
+            ClaimAttempt(
+                sequence=self.end_sequence + 1,
+                channel=claim.channel,
+                epoch=claim.epoch,
+                incarnation=claim.incarnation,
+                site=claim.site,
+                unix_seconds=time.time(),
+                receiver_class=receiver_class,
+                verdict=verdict,
+            )
+        )
+        channel, highest = self._ledger.channel(claim.channel), self._highest(claim.channel)
+        last = {partition: book.digests.highest for partition, book in channel.books.items()}
+        await self.settle()
+        if verdict.refuses:
+            return Problem(f"channel {claim.channel!r}: {_newer(claim.sender, highest)}", highest)
+        return ClaimTaken(None if receiver_class is ReceiverClass.R3 else last, highest)
+
+    async def tell_last(self, channel: str, partition: int) -> LastAccepted:
+        """How far a channel and partition are."""
+        last = self._last(channel, partition)
+        answer = LastAccepted(channel, partition, self._class_of(channel), last, self._highest(channel))
+        await self.settle()
+        return answer
+
+    async def tell_totals(self) -> Totals:
+        """Everything that happened, in numbers."""
+        totals = tuple(
+            self._ledger.totals(name, partition, self._class_of(name))
+            for name in sorted(self._ledger.channels)
+            for partition in sorted(self._ledger.channel(name).books)
+        )
+        await self.settle()
+        return Totals(totals)
+
+    async def tell_attempts(self, since_sequence: int, limit: int) -> tuple[list[bytes], int]:
+        """A page of the record as it is written, and the last sequence there is."""
+        await self.settle()
+        return self._record.page(since_sequence, limit), self.end_sequence
+
+    def tell_classes(self) -> dict[str, ReceiverClass]:
+        """The class of every channel that was mentioned."""
+        return {name: self._class_of(name) for name in sorted(self._ledger.channels)}
+
+    def _judge(self, batch: Batch, number: int) -> Verdict:
+        digests = self._ledger.book(batch.channel, batch.partition).digests
+        return judge(
+            self._class_of(batch.channel),
+            number,
+            batch.sender,
+            last=digests.highest,
+            was_accepted=number in digests,
+            highest=self._ledger.channel(batch.channel).highest,
+        )
+
+    def _enter(self, attempt: Attempt) -> None:
+        self._ledger.remember(attempt)
+        self._record.append(attempt)
+
+    def _last(self, channel: str, partition: int) -> int | None:
+        if self._class_of(channel) is ReceiverClass.R3:
+            return None
+        return self._ledger.book(channel, partition).digests.highest
+
+    def _highest(self, channel: str) -> Sender | None:
+        return self._ledger.channel(channel).highest if self._class_of(channel) is ReceiverClass.R2 else None
+
+    def _explain(self, batch: Batch, number: int, verdict: Verdict) -> str:
+        place = f"channel {batch.channel!r}, partition {batch.partition}"
+        if verdict is Verdict.GAP_REFUSED:
+            last = self._ledger.book(batch.channel, batch.partition).digests.highest
+            return f"{place}: number {number} leaves a gap behind {last}"
+        return f"{place}: {_newer(batch.sender, self._highest(batch.channel))}"
+
+
+def _newer(sender: Sender, highest: Sender | None) -> str:
+    assert highest is not None  # noqa: S101  (nobody is older than nobody)
+    return (
+        f"a sender of epoch {sender.epoch}, incarnation {sender.incarnation} is older than "
+        f"epoch {highest.epoch}, incarnation {highest.incarnation}, which has the channel now"
+    )

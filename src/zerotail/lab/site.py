@@ -1,0 +1,73 @@
+"""Sites as wholes: their Kafka clusters, and which database follows which."""
+
+from __future__ import annotations
+
+from zerotail.core.identity import Timeline, epoch_of
+from zerotail.deadline import Deadline
+from zerotail.lab.broker import format_broker, new_cluster_id
+from zerotail.lab.database import copy_database, create_database, dsn
+from zerotail.lab.layout import SITES, Layout
+from zerotail.lab.part import start_part, wait_until_ready
+from zerotail.postgres.connection import session
+from zerotail.postgres.promotion import current_timeline, promote
+from zerotail.postgres.schema import apply_schema
+from zerotail.postgres.synchronous import set_synchronous_standby, wait_until_streaming
+
+
+def other_site(site: str) -> str:
+    """The site that is not this one."""
+    return SITES[1 - SITES.index(site)]
+
+
+def start_new_broker(layout: Layout, part: str, cluster_id: str, deadline: Deadline) -> None:
+    """Format a Kafka node, start it and wait until it has joined its cluster."""
+    format_broker(layout, layout.broker(part), cluster_id)
+    start_part(layout, part)
+    wait_until_ready(layout, part, deadline)
+
+
+def start_first_database(layout: Layout, site: str, deadline: Deadline) -> None:
+    """Create and start the database that is primary first, with our tables and the first epoch."""
+    place = layout.database(site)
+    create_database(layout, place, deadline)
+    start_part(layout, place.part)
+    wait_until_ready(layout, place.part, deadline)
+    with session(dsn(place), deadline) as primary:
+        apply_schema(primary)
+        primary.execute(
+            "insert into zerotail.epoch (epoch, site, timeline, durability, phase) "
+            "values (%s, %s, %s, 'gated', 'live')",
+            (epoch_of(1, SITES.index(site)), site, current_timeline(primary)),
+        )
+
+
+def attach_standby(layout: Layout, site: str, deadline: Deadline) -> None:
+    """Make the site's database a synchronous standby of the other site's, by a fresh copy through the link."""
+    primary, standby = layout.database(other_site(site)), layout.database(site)
+    copy_database(layout, standby, dsn(primary, seen_from=site), deadline)
+    start_part(layout, standby.part)
+    wait_until_ready(layout, standby.part, deadline)
+    with session(dsn(primary), deadline) as connection:
+        wait_until_streaming(connection, site, deadline)
+        set_synchronous_standby(connection, site)
+
+
+def promote_site(layout: Layout, site: str, deadline: Deadline) -> Timeline:
+    """Make the site's database the primary; answers its new timeline."""
+    return promote(dsn(layout.database(site)), deadline)
+
+
+def start_outside(layout: Layout, part: str, deadline: Deadline) -> None:
+    """Create and start a server of the outside that is there on demand only."""
+    if part == "outside.postgres":
+        create_database(layout, layout.database("outside"), deadline)
+        start_part(layout, part)
+        wait_until_ready(layout, part, deadline)
+    else:
+        start_new_broker(layout, part, new_cluster_id(), deadline)
+
+
+def is_prepared(layout: Layout, part: str) -> bool:
+    """Whether a part has data to start from."""
+    kind = part.split(".")[1] if "." in part else part
+    return kind not in ("kafka", "postgres") or (layout.folder_of(part) / "data").is_dir()

@@ -1,0 +1,1 @@
+"""The only home of psycopg: everything else speaks to PostgreSQL through this package."""

@@ -1,0 +1,113 @@
+"""The gate's question to the other site's database, and where the asker stands.
+
+`core.gate` decides; this module fetches. Timeline and flushed position come from one row of the standby's receiver
+process, which holds both under one lock: a position is never paired with the timeline of another moment. While no
+receiver runs (the standby has lost its primary) there is no such row, and the answer is no.
+
+Every answer is awaited on the client's side with a deadline: a frozen standby accepts a connection and then is silent.
+"""
+
+from __future__ import annotations
+
+import select
+
+import psycopg
+from psycopg import pq
+
+from zerotail.core.gate import Asker, Gate, GateAnswer, decide
+from zerotail.core.identity import Epoch, Lsn, Timeline
+from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Refused, Unavailable
+from zerotail.postgres.connection import Connection, connect, one_row, where
+
+_EPOCH = "coalesce((select max(epoch) from zerotail.epoch), 0)"
+_QUESTION = f"""
+select pg_is_in_recovery(),
+       (select system_identifier from pg_control_system()),
+       coalesce(receiver.received_tli, 0),
+       {_EPOCH},
+       coalesce(receiver.flushed_lsn - '0/0'::pg_lsn, 0)::bigint
+from (values (1)) as always
+left join pg_stat_wal_receiver receiver on receiver.status = 'streaming'
+"""
+_ASKER = f"""
+select (select system_identifier from pg_control_system()),
+       ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int,
+       {_EPOCH}
+"""
+
+
+def observe_asker(primary: Connection) -> Asker:
+    """Who asks: the database that wrote the rows, its timeline and its epoch."""
+    system, timeline, epoch = one_row(primary, _ASKER)
+    return Asker(int(system), Timeline(int(timeline)), Epoch(int(epoch)))
+
+
+def wal_position(primary: Connection) -> Lsn:
+    """A position behind everything that this session can read now: gate this, and whatever was read is covered."""
+    return Lsn(int(one_row(primary, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")[0]))
+
+
+def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
+    """What the standby says of itself; `Unavailable` when it does not answer in time (the session is then closed)."""
+    in_recovery, system, timeline, epoch, flushed = _ask_within(standby, _QUESTION, deadline)
+    return GateAnswer(
+        in_recovery=in_recovery == "t",
+        system=int(system),
+        timeline=Timeline(int(timeline)),
+        epoch=Epoch(int(epoch)),
+        flushed=Lsn(int(flushed)),
+    )
+
+
+def gate_is_open(primary: Connection, standby_dsn: str, wanted: Lsn, deadline: Deadline) -> bool:
+    """Whether the other site has flushed everything below `wanted`. No answer is a no."""
+    return ask_gate(observe_asker(primary), standby_dsn, wanted, deadline) is Gate.OPEN
+
+
+def ask_gate(asker: Asker, standby_dsn: str, wanted: Lsn, deadline: Deadline) -> Gate | None:
+    """What the other site's answer allows; None when it does not answer."""
+    try:
+        standby = connect(standby_dsn, deadline, application="zerotail gate")
+    except Unavailable:
+        return None
+    try:
+        return decide(ask_standby(standby, deadline), asker, wanted)
+    except Unavailable:
+        return None
+    finally:
+        standby.close()
+
+
+def wait_until_gate_opens(primary: Connection, standby: Connection, wanted: Lsn, deadline: Deadline) -> None:
+    """Return when the other site has flushed everything below `wanted`."""
+    asker = observe_asker(primary)
+    wait_until(
+        f"the other site has flushed the log up to {wanted}",
+        lambda: decide(ask_standby(standby, deadline), asker, wanted) is Gate.OPEN,
+        deadline,
+        every_seconds=0.002,
+    )
+
+
+def _ask_within(connection: Connection, query: str, deadline: Deadline) -> list[str]:
+    """The text values of the single row of a query, awaited no longer than the deadline."""
+    raw = connection.pgconn
+    place = where(connection.info.dsn)
+    try:
+        raw.send_query(query.encode())
+        while raw.is_busy():
+            readable, _, _ = select.select([raw.socket], [], [], deadline.seconds_left)
+            if not readable:
+                connection.close()
+                raise Unavailable(f"the database at {place} is silent.", code="ZT302")
+            raw.consume_input()
+        result = raw.get_result()
+        while raw.get_result() is not None:
+            pass
+    except psycopg.Error as error:
+        raise Unavailable(f"the database at {place} was lost: {error}", code="ZT302") from error
+    if result is None or result.status != pq.ExecStatus.TUPLES_OK or result.ntuples != 1:
+        said = result.error_message.decode(errors="replace").strip() if result else "nothing"
+        raise Refused(f"the database at {place} did not answer the gate's question: {said}", code="ZT304")
+    return [(result.get_value(0, column) or b"").decode() for column in range(result.nfields)]

@@ -1,0 +1,23 @@
+"""The tables, as numbered SQL files that a DBA can read and run; each may be run again."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from zerotail.postgres.connection import Connection
+
+
+def schema_files() -> list[tuple[str, str]]:
+    """Name and text of every file, in order."""
+    found = [entry for entry in files(__name__).iterdir() if entry.name.endswith(".sql")]
+    return [(entry.name, entry.read_text()) for entry in sorted(found, key=lambda entry: entry.name)]
+
+
+def apply_schema(connection: Connection) -> list[str]:
+    """Run every file, each in a transaction of its own; answers their names."""
+    names = []
+    for name, text in schema_files():
+        with connection.transaction():
+            connection.execute(text.encode())
+        names.append(name)
+    return names

@@ -1,0 +1,34 @@
+"""Which standby a commit waits for, and whether it is really there.
+
+The setting says what commits wait for; it proves nothing about any row (see `gate`). A replication row with the state
+`streaming` says that the standby follows at this moment.
+"""
+
+from __future__ import annotations
+
+from zerotail.deadline import Deadline, wait_until
+from zerotail.postgres.connection import Connection, one_row
+
+
+def set_synchronous_standby(connection: Connection, standby: str | None) -> None:
+    """Let commits wait for this standby, or for nobody; in force when this returns."""
+    names = f"FIRST 1 ({standby})" if standby else ""
+    connection.execute(f"alter system set synchronous_standby_names = '{names}'".encode())
+    connection.execute("select pg_reload_conf()")
+
+    # The reload is a signal; every session sees it at its own next statement.
+    def in_force() -> bool:
+        return bool(one_row(connection, "show synchronous_standby_names")[0] == names)
+
+    wait_until(f"synchronous_standby_names is {names!r}", in_force, Deadline.after(10), every_seconds=0.01)
+
+
+def is_streaming(connection: Connection, standby: str) -> bool:
+    """Whether the standby of this name follows now."""
+    query = "select exists (select from pg_stat_replication where application_name = %s and state = 'streaming')"
+    return bool(one_row(connection, query, (standby,))[0])
+
+
+def wait_until_streaming(connection: Connection, standby: str, deadline: Deadline) -> None:
+    """Return when the standby of this name follows."""
+    wait_until(f"standby {standby} follows", lambda: is_streaming(connection, standby), deadline)

@@ -1,0 +1,49 @@
+"""What all tests share: one warm lab of two real sites, brought up when the first test asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from zerotail.deadline import Deadline
+from zerotail.lab.fault import continue_target, start_target
+from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.link import LinkControl
+from zerotail.lab.up import bring_up, take_down
+
+
+@pytest.fixture(scope="session")
+def warm_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    """Two sites for the whole session. Tests ask for `lab`, which hands it over healed."""
+    folder = Path(tmp_path_factory.mktemp("warm")) / "lab"
+    layout = bring_up(LabSettings(folder))
+    try:
+        yield layout
+    finally:
+        take_down(folder)
+
+
+@pytest.fixture
+def lab(warm_lab: Layout) -> Iterator[Layout]:
+    """The warm lab with everything running and the link open, before and after the test.
+
+    A test may kill, stop and cut. One that destroys a site or promotes a database brings up a lab of its own.
+    """
+    heal(warm_lab)
+    yield warm_lab
+    heal(warm_lab)
+
+
+def heal(layout: Layout) -> None:
+    """Let everything run again, with nothing on the link."""
+    for site in ("east", "west", "link", "outside.receiver"):
+        start_target(layout, site)
+        continue_target(layout, site)
+    control = LinkControl(layout.link_control_port)
+    deadline = Deadline.after(10)
+    control.heal(deadline=deadline)
+    control.release(deadline=deadline)
+    control.delay(0, deadline=deadline)
+    control.throttle(None, deadline=deadline)

@@ -1,0 +1,178 @@
+"""The rules that every command keeps: help, exit codes, output, errors."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+
+from support.command import PROGRAM, call
+from zerotail.cli.answers import ANSWERS, json_schema
+from zerotail.cli.frame import COMMANDS, zerotail
+
+
+def every_command(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The words of every command and group."""
+    found: list[tuple[str, ...]] = []
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        found.append((*path, name))
+        if isinstance(command, click.Group):
+            found += every_command(command, (*path, name))
+    return found
+
+
+EVERY_COMMAND = every_command(zerotail)
+
+
+@pytest.mark.parametrize("words", EVERY_COMMAND, ids=" ".join)
+def test_every_command_has_help_with_an_example(words: tuple[str, ...]) -> None:
+    command: click.Command = zerotail
+    for word in words:
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), word)
+        assert found is not None
+        command = found
+    assert command.help
+    if not isinstance(command, click.Group):
+        assert "Example:  zerotail" in (command.epilog or "")
+        assert any(parameter.name == "as_json" for parameter in command.params), "no --json"
+
+
+def test_help_is_there_within_150_milliseconds() -> None:
+    def seconds() -> float:
+        began = time.monotonic()
+        subprocess.run([*PROGRAM, "--help"], check=True, capture_output=True)
+        return time.monotonic() - began
+
+    # The fastest of several: what the program needs, not what the machine was doing.
+    assert min(seconds() for _ in range(15)) < 0.150
+
+
+def test_help_imports_click_and_none_of_the_drivers() -> None:
+    program = (
+        "import sys; from zerotail.cli.frame import _run; _run(['--help']); "
+        "print(sorted({'numpy', 'pyarrow', 'pydantic', 'psycopg', 'confluent_kafka', 'rich', 'pyspark', 'msgspec'} "
+        "& set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_help_lists_every_command_in_its_section() -> None:
+    said = call("--help")
+    assert said.code == 0
+    for name, entry in COMMANDS.items():
+        assert f"{entry.section}:" in said.out
+        assert f"  {name} " in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nonsense",), "there is no command 'nonsense'"),
+        (("docter",), "zerotail doctor --help"),
+        (("failover",), "the word for failover is `takeover`"),
+        (("switchover",), "the word for switchover is `handover`"),
+        (("version", "--nonsense"), "No such option"),
+        (("version", "extra"), "extra"),
+        (("lab", "nonsense"), "nonsense"),
+        (("lab", "up", "--brokers", "2"), "1 or 3 brokers, not 2"),
+        (("lab", "up", "--brokers", "x"), "not a valid integer"),
+        (("lab", "up", "--latency", "-1"), "-1"),
+        (("lab", "kill"), "Missing argument"),
+        (("\x1b[31mred",), "\\x1b[31mred"),
+        (("x" * 10_000,), "there is no command 'xxx"),
+    ],
+)
+def test_a_wrong_call_exits_with_2_and_one_message(arguments: tuple[str, ...], message: str) -> None:
+    said = call(*arguments)
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err.startswith("error")
+    assert message in said.err
+    assert "\x1b" not in said.err
+
+
+def test_an_error_is_a_json_object_when_json_was_asked_for() -> None:
+    said = call("lab", "status", "--dir", "nowhere-at-all", "--json")
+    assert said.code == 3
+    answer = said.answer("error")
+    assert answer["code"] == "ZT202"
+    assert answer["exit_code"] == 3
+
+
+def test_version_answers_in_both_forms() -> None:
+    assert call("version").out.startswith("zerotail ")
+    assert call("version", "--json").answer("version")["parts"]["kafka"]
+
+
+def test_doctor_answers_in_both_forms() -> None:
+    said = call("doctor")
+    assert said.code == 0, said.out
+    assert said.out.count("✓") == len(said.out.splitlines())
+    assert call("doctor", "--json").answer("doctor")["ok"] is True
+
+
+def test_doctor_says_what_to_type_when_something_is_missing() -> None:
+    said = call("doctor", "--bindir", "nowhere-at-all")
+    assert said.code == 1
+    assert "✗ PostgreSQL" in said.out
+    assert "type:  pip install 'zerotail[lab]'" in said.out
+    answer = call("doctor", "--bindir", "nowhere-at-all", "--json").answer("doctor")
+    assert [finding["name"] for finding in answer["findings"] if not finding["ok"]] == ["PostgreSQL"]
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        done = subprocess.run([*PROGRAM, "version"], stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode == 0
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What the program prints on a terminal."""
+    master, slave = pty.openpty()
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave, env={**clean, "TERM": "xterm", **environment}
+    )
+    os.close(slave)
+    printed = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # the other side is closed: everything was read
+            break
+        printed += piece
+    process.wait(30)
+    os.close(master)
+    return printed.decode()
+
+
+def test_colour_is_for_terminals_that_want_it() -> None:
+    assert "\x1b[" in on_a_terminal("nonsense")
+    assert "\x1b[" not in on_a_terminal("nonsense", NO_COLOR="1")
+    assert "\x1b[" not in on_a_terminal("nonsense", TERM="dumb")
+    assert "\x1b[" not in call("nonsense").err
+
+
+def test_debug_shows_where_an_error_comes_from() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "--debug", "lab", "status", "--dir", "nowhere-at-all"], capture_output=True, text=True, check=False
+    )
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+def test_every_answer_has_a_schema_that_names_itself(name: str) -> None:
+    assert json_schema(name)["properties"]["schema"] == {"const": f"zerotail/{name}/1"}
