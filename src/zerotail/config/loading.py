@@ -52,7 +52,7 @@ def find_configuration_file(path: str | Path | None = None, environment: Mapping
     if not os.path.lexists(FILE_NAME):
         raise Misused(
             f"there is no {FILE_NAME} in this folder, and no other configuration file was named.",
-            code="ZT200",
+            code="ZT111",
             tries=["zerotail init", "zerotail --config PATH …", f"export {FILE_VARIABLE}=PATH"],
         )
     return Path(FILE_NAME)

@@ -74,7 +74,7 @@ class ConfigurationProblems(Misused):
             lines += f"\n  and {len(found) - MOST_PROBLEMS_SHOWN} more"
         super().__init__(
             f"the configuration has {count}; nothing was contacted.{lines}",
-            code="ZT201",
+            code="ZT112",
             tries=["zerotail config check", "zerotail config schema"],
         )
         self.problems = tuple(found)

@@ -94,7 +94,7 @@ def test_show_refuses_a_wrong_configuration_with_exit_code_2(tmp_path: Path) -> 
     write(tmp_path, changed("prefer: east", "prefer: esat"))
     code, out, err = run(tmp_path, "show")
     assert (code, out) == (2, "")
-    assert err.startswith("error ZT201: the configuration has a problem; nothing was contacted.\n  zerotail.yaml:9:9:")
+    assert err.startswith("error ZT112: the configuration has a problem; nothing was contacted.\n  zerotail.yaml:9:9:")
     assert "Traceback" not in err
 
 
