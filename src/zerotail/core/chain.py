@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import NewType
 
 from zerotail.core.identity import (
@@ -42,7 +42,7 @@ Run = tuple[ProducerNumber, Serial, int]
 
 def digest_of(value: bytes) -> bytes:
     """The digest of a record's value, as its header carries it."""
-    return sha256(value).digest()[:16]
+    return blake2b(value, digest_size=8).digest()
 
 
 def link(previous: Chain, content_hash: bytes) -> Chain:

@@ -39,9 +39,7 @@ def _next_serial(connection: Connection, producer: ProducerNumber, partition: Pa
     return Serial(int(one_row(connection, _LAST, (producer, partition))[0]) + 1)
 
 
-def number_submissions(
-    connection: Connection, producer: ProducerNumber, partition: PartitionNumber, limit: int
-) -> int:
+def number_submissions(connection: Connection, producer: ProducerNumber, partition: PartitionNumber, limit: int) -> int:
     """Number rows that were inserted without a serial; answers how many.
 
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in

@@ -116,9 +116,7 @@ def _observe_cut(connection: Connection) -> Cut:
     return Cut(
         {(ProducerNumber(p), PartitionNumber(partition)): Serial(serial) for p, partition, serial in serials},
         tuple(
-            HeadCut(
-                StageName(stage), PartitionNumber(partition), SegmentNumber(segment), Position(place), Chain(chain)
-            )
+            HeadCut(StageName(stage), PartitionNumber(partition), SegmentNumber(segment), Position(place), Chain(chain))
             for stage, partition, segment, place, chain in heads
         ),
     )

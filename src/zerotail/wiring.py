@@ -1,0 +1,127 @@
+"""The stories meet the world: a driver that carries out their effects with the real adapters of one site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Event
+from typing import Any, TypeVar
+
+from zerotail import ports
+from zerotail.core.emission import Lane
+from zerotail.core.identity import PartitionNumber, SiteName, TopicName
+from zerotail.deadline import Deadline
+from zerotail.errors import Unavailable
+from zerotail.kafka.cursor import Cursor
+from zerotail.kafka.producer import RecordSender
+from zerotail.postgres import feed, journal, lineage, outbox
+from zerotail.postgres.connection import Connection, connect
+from zerotail.postgres.gate import ask_standby
+from zerotail.postgres.transaction import Session
+from zerotail.channel.http import HttpReceiver
+
+T = TypeVar("T")
+_GATE_SECONDS = 2.0
+_PAUSE_SECONDS = 0.02
+
+
+class Stopped(Exception):
+    """Somebody asked the story to end."""
+
+
+class SiteAdapters:
+    """Carries out effects at one site. One object per thread: it holds sessions and clients of its own."""
+
+    def __init__(
+        self,
+        site: SiteName,
+        dsn: str,
+        peer_dsn: str,
+        bootstrap: str,
+        receivers: Mapping[str, str],
+    ) -> None:
+        self.site = site
+        self._database = Session(dsn)
+        self._peer_dsn = peer_dsn
+        self._peer: Connection | None = None
+        self._bootstrap = bootstrap
+        self._sender = RecordSender(bootstrap)
+        self._cursors: dict[tuple[TopicName, PartitionNumber], Cursor] = {}
+        self._receivers = {channel: HttpReceiver(url, site) for channel, url in receivers.items()}
+        read, write = self._database.read, self._database.write
+        self._carry_out: dict[type[ports.Effect], Callable[[Any], Any]] = {
+            ports.Submit: lambda e: write(lambda c: feed.submit(c, e, site)),
+            ports.ReadFeed: lambda e: read(lambda c: feed.read_feed(c, e)),
+            ports.RequestAgain: lambda e: write(lambda c: feed.request_again(c, e)),
+            ports.ReadHead: lambda e: read(lambda c: journal.read_head(c, e)),
+            ports.LoadState: lambda e: read(lambda c: journal.load_state(c, e)),
+            ports.Commit: lambda e: write(lambda c: journal.commit_batch(c, e)),
+            ports.ClaimLane: lambda e: write(lambda c: outbox.claim_lane(c, e, site)),
+            ports.ReadLane: lambda e: read(lambda c: outbox.read_lane(c, e)),
+            ports.RecordIntent: lambda e: write(lambda c: outbox.record_intent(c, e, site)),
+            ports.RecordAcknowledged: lambda e: write(lambda c: outbox.record_acknowledged(c, e, site)),
+            ports.RecordDoubts: lambda e: write(lambda c: outbox.record_doubts(c, e, site)),
+            ports.OpenEpoch: lambda e: write(lambda c: lineage.open_epoch(c, e)),
+            ports.ChangeEpoch: lambda e: write(lambda c: lineage.change_epoch(c, e)),
+            ports.AskGate: lambda _: self._ask_gate(),
+            ports.SendRecords: self._sender.send,
+            ports.PollRecords: self._poll,
+            ports.ClaimAtReceiver: lambda e: self._receiver(e.lane).claim(e),
+            ports.SendEmissions: lambda e: self._receiver(e.lane).send(e),
+        }
+
+    def carry_out(self, effect: ports.Effect) -> Any:
+        """The result of one effect."""
+        return self._carry_out[type(effect)](effect)
+
+    def close(self) -> None:
+        """Give back every session and client."""
+        self._database.close()
+        self._sender.close()
+        for cursor in self._cursors.values():
+            cursor.close()
+        for receiver in self._receivers.values():
+            receiver.close()
+        self._forget_peer()
+
+    def _poll(self, effect: ports.PollRecords) -> Any:
+        place = (effect.topic, effect.partition)
+        cursor = self._cursors.get(place)
+        if cursor is None:
+            cursor = self._cursors[place] = Cursor(self._bootstrap, *place)
+        return cursor.poll(effect)
+
+    def _receiver(self, lane: Lane) -> HttpReceiver:
+        return self._receivers[lane.channel]
+
+    def _ask_gate(self) -> Any:
+        deadline = Deadline.after(_GATE_SECONDS)
+        try:
+            if self._peer is None:
+                self._peer = connect(self._peer_dsn, deadline, application="zerotail gate")
+            return ask_standby(self._peer, deadline)
+        except Unavailable:
+            self._forget_peer()
+            return ports.Unreachable()
+
+    def _forget_peer(self) -> None:
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
+
+
+def drive(story: ports.Story[T], adapters: SiteAdapters, stop: Event) -> T:
+    """Run a story to its end; `Stopped` when it was asked to end before, between two effects."""
+    answer: Any = None
+    while not stop.is_set():
+        try:
+            effect = story.send(answer)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+        if isinstance(effect, ports.Pause):
+            stop.wait(_PAUSE_SECONDS)
+            answer = None
+        else:
+            answer = adapters.carry_out(effect)
+    story.close()
+    raise Stopped
