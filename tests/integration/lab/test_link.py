@@ -351,6 +351,46 @@ def test_a_receiver_that_does_not_read_holds_the_sender_back(bench: Bench) -> No
     assert len(receive(west, taken + 1)) == taken
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_whatever_is_commanded_during_a_stream_every_byte_arrives_after_it_heals(
+    bench: Bench, seed: int
+) -> None:
+    chance = random.Random(seed)
+    east, west = bench.connect()
+    payload = chance.randbytes(24 * MEGABYTE)
+    senders = [threading.Thread(target=end.sendall, args=[payload]) for end in (east, west)]
+    received: dict[socket.socket, bytes] = {}
+
+    def listen(end: socket.socket) -> None:
+        received[end] = receive(end, len(payload))
+
+    listeners = [threading.Thread(target=listen, args=[end]) for end in (east, west)]
+    for thread in [*senders, *listeners]:
+        thread.start()
+    control, deadline = bench.control, bench.deadline
+    commands: list[Callable[[str], object]] = [
+        lambda direction: control.cut(direction, deadline=deadline),
+        lambda direction: control.heal(direction, deadline=deadline),
+        lambda direction: control.hold(
+            direction, limit_bytes=chance.randrange(1, MEGABYTE), deadline=deadline
+        ),
+        lambda direction: control.release(direction, deadline=deadline),
+        lambda direction: control.delay(chance.choice([0, 0.5, 5]), direction, deadline=deadline),
+        lambda direction: control.throttle(chance.choice([None, 10**6, 10**9]), direction, deadline=deadline),
+    ]
+    for _ in range(150):
+        chance.choice(commands)(chance.choice([EAST_WEST, WEST_EAST, "both"]))
+    for command in (control.heal, control.release):
+        command(deadline=deadline)
+    control.delay(0, deadline=deadline)
+    control.throttle(None, deadline=deadline)
+    for thread in [*senders, *listeners]:
+        thread.join(deadline.seconds_left)
+    assert received == {east: payload, west: payload}
+    status = control.status(deadline=deadline)
+    assert [(way.delivered_bytes, way.held_bytes) for way in status.ways] == [(len(payload), 0)] * 2
+
+
 def test_counters_tell_bytes_and_connections_per_forward_and_direction(bench: Bench) -> None:
     east, west = bench.connect(EAST_WEST)
     bench.connect(WEST_EAST)
