@@ -168,6 +168,22 @@ def test_a_delay_lies_on_each_direction_and_keeps_throughput(bench: Bench, laten
     assert taken < latency_ms / 1000 + 1.5
 
 
+def test_bytes_sent_under_a_shorter_delay_do_not_overtake_those_sent_before(bench: Bench) -> None:
+    east, west = bench.connect()
+    control, deadline = bench.control, bench.deadline
+    control.hold(EAST_WEST, deadline=deadline)
+    for count, latency_ms in enumerate([0, 300, 0], 1):
+        control.delay(latency_ms, EAST_WEST, deadline=deadline)
+        east.sendall(b"%d" % count)
+
+        def is_taken(count: int = count) -> bool:
+            return control.status(deadline=deadline).way(EAST_WEST).held_bytes == count
+
+        wait_until("the link has taken the byte", is_taken, deadline)
+    control.release(EAST_WEST, deadline=deadline)
+    assert receive(west, 3) == b"123"
+
+
 def test_a_delay_holds_for_one_direction_only_if_told_so(bench: Bench) -> None:
     east, west = bench.connect()
     bench.control.delay(200, WEST_EAST, deadline=bench.deadline)
