@@ -311,17 +311,21 @@ def test_held_bytes_are_taken_in_up_to_the_limit_and_delivered_in_order_on_relea
 
 
 def test_two_connections_share_the_limit_of_a_hold(bench: Bench) -> None:
-    pairs = [bench.connect(), bench.connect()]
+    (first, first_target), (second, second_target) = bench.connect(), bench.connect()
     bench.control.hold(EAST_WEST, limit_bytes=100_000, deadline=bench.deadline)
-    for east, _ in pairs:
-        east.sendall(bytes(80_000))
+    first.sendall(bytes(80_000))
+    first.sendall(bytes(80_000))
 
-    def is_full() -> bool:
-        return bench.control.status(deadline=bench.deadline).way(EAST_WEST).held_bytes == 100_000
+    def held_bytes() -> int:
+        return bench.control.status(deadline=bench.deadline).way(EAST_WEST).held_bytes
 
-    wait_until("the link holds its limit", is_full, bench.deadline)
+    wait_until("the link holds its limit", lambda: held_bytes() == 100_000, bench.deadline)
+    second.sendall(bytes(80_000))
+    # Each question passes through the link's loop, which would have read the new bytes before it answers.
+    assert [held_bytes() for _ in range(5)] == [100_000] * 5
     bench.control.release(deadline=bench.deadline)
-    assert [len(receive(west, 80_000)) for _, west in pairs] == [80_000, 80_000]
+    assert len(receive(first_target, 160_000)) == 160_000
+    assert len(receive(second_target, 80_000)) == 80_000
 
 
 def test_a_throttle_sets_the_speed_of_all_connections_together_and_can_be_taken_off(bench: Bench) -> None:
