@@ -38,7 +38,7 @@ def test_a_delay_lies_on_each_direction_and_keeps_throughput(bench: LinkBench, l
         # Never too early; the best of some shows what the link adds when the machine is not busy elsewhere.
         assert latency_ms / 1000 <= min(taken_seconds) < latency_ms / 1000 + 0.01
 
-    # A sleep per piece would need at least one latency for each 512 kB: more than 2 s at 20 ms.
+    # A sleep per piece would need at least one latency for each 256 kB: more than 5 s at 20 ms.
     total = 64 * MEGABYTE
     sender = threading.Thread(target=east.sendall, args=[bytes(total)])
     began = time.monotonic()
@@ -46,7 +46,7 @@ def test_a_delay_lies_on_each_direction_and_keeps_throughput(bench: LinkBench, l
     assert len(receive(west, total)) == total
     taken = time.monotonic() - began
     sender.join()
-    assert taken < latency_ms / 1000 + 1.5
+    assert taken < 4
 
 
 def test_bytes_sent_under_a_shorter_delay_do_not_overtake_those_sent_before(bench: LinkBench) -> None:
