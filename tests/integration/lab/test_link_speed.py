@@ -118,7 +118,7 @@ def test_two_connections_share_the_limit_of_a_hold(bench: LinkBench) -> None:
     assert len(receive(second_target, 80_000)) == 80_000
 
 
-def test_a_throttle_sets_the_speed_of_all_connections_together_and_can_be_taken_off(bench: LinkBench) -> None:
+def test_a_throttle_sets_the_speed_of_all_connections_together(bench: LinkBench) -> None:
     pairs = [bench.connect(), bench.connect()]
     bench.control.throttle(1_000_000, EAST_WEST, deadline=bench.deadline)
     began = time.monotonic()
@@ -128,13 +128,25 @@ def test_a_throttle_sets_the_speed_of_all_connections_together_and_can_be_taken_
     taken = time.monotonic() - began
     assert 0.35 < taken < 2
 
+
+@pytest.mark.parametrize("new_speed", [None, 10_000_000])
+def test_a_new_speed_holds_at_once_for_bytes_that_wait_already(
+    bench: LinkBench, new_speed: int | None
+) -> None:
+    pairs = [bench.connect() for _ in range(10)]
     bench.control.throttle(1, EAST_WEST, deadline=bench.deadline)
-    east, west = pairs[0]
-    east.sendall(bytes(50_000))
-    bench.control.throttle(None, EAST_WEST, deadline=bench.deadline)
+    for east, _ in pairs:
+        east.sendall(bytes(50_000))
+
+    def is_waiting() -> bool:
+        return bench.control.status(deadline=bench.deadline).way(EAST_WEST).held_bytes > 450_000
+
+    wait_until("the link has taken the bytes", is_waiting, bench.deadline)
     began = time.monotonic()
-    assert len(receive(west, 50_000)) == 50_000
-    assert time.monotonic() - began < 2
+    bench.control.throttle(new_speed, EAST_WEST, deadline=bench.deadline)
+    assert [len(receive(west, 50_000)) for _, west in pairs] == [50_000] * 10
+    # At the old speed the tenth connection would have had its first byte after ten seconds.
+    assert time.monotonic() - began < 5
 
 
 def test_a_throttle_shares_the_speed_fairly(bench: LinkBench) -> None:
