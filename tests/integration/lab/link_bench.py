@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import select
 import socket
+import struct
 import subprocess
 from dataclasses import dataclass, field
 
@@ -74,3 +75,9 @@ def fill(end: socket.socket) -> int:
 def is_silent(end: socket.socket, seconds: float = 0.15) -> bool:
     """Whether nothing arrives for that long: that something does not happen can only be watched."""
     return not select.select([end], [], [], seconds)[0]
+
+
+def kill(end: socket.socket) -> None:
+    """Close with a reset, as the kernel does for a process that died with bytes unread."""
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    end.close()

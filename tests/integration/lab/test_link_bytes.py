@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import socket
-import struct
 import threading
 from collections.abc import Callable
 
@@ -17,6 +16,7 @@ from integration.lab.link_bench import (
     WEST_EAST,
     LinkBench,
     digest_of_everything,
+    kill,
     receive,
 )
 from zerotail.deadline import wait_until
@@ -130,8 +130,7 @@ def test_a_client_that_dies_after_its_half_close_is_noticed_by_the_target(bench:
     east, west = bench.connect()
     east.shutdown(socket.SHUT_WR)
     assert west.recv(1) == b""
-    east.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    east.close()
+    kill(east)
 
     def fails() -> bool:
         try:

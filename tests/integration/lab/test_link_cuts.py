@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import struct
-
 import pytest
 
 from integration.lab.link_bench import (
@@ -12,8 +9,10 @@ from integration.lab.link_bench import (
     WEST_EAST,
     LinkBench,
     is_silent,
+    kill,
     receive,
 )
+from zerotail.deadline import wait_until
 from zerotail.lab.link import CutMode
 
 
@@ -75,12 +74,41 @@ def test_who_came_during_a_cut_and_left_before_it_healed_never_existed(bench: Li
 def test_during_a_hanging_cut_neither_end_learns_that_the_other_died(bench: LinkBench) -> None:
     east, west = bench.connect()
     bench.control.cut(deadline=bench.deadline)
-    east.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    east.close()
+    kill(east)
     assert is_silent(west)
     bench.control.heal(deadline=bench.deadline)
     with pytest.raises(ConnectionResetError):
         west.recv(1)
+
+
+def test_when_both_ends_have_died_during_a_hold_the_connection_is_forgotten_on_release(
+    bench: LinkBench,
+) -> None:
+    east, west = bench.connect()
+    bench.control.hold(WEST_EAST, deadline=bench.deadline)
+    west.sendall(b"held for somebody who is gone")
+    kill(west)
+
+    def is_lost() -> bool:
+        """East notices nothing; the link does, when it cannot pass on what east says."""
+        east.sendall(b"x")
+        before = delivered_bytes()
+        east.sendall(b"x")
+        return delivered_bytes() == before
+
+    def delivered_bytes() -> int:
+        return bench.control.status(deadline=bench.deadline).way(EAST_WEST).delivered_bytes
+
+    wait_until("the link has lost west", is_lost, bench.deadline)
+    kill(east)
+    bench.control.release(deadline=bench.deadline)
+
+    def is_forgotten() -> bool:
+        status = bench.control.status(deadline=bench.deadline)
+        return status.forward("east->west.echo").connections_open == 0
+
+    wait_until("the link forgets the connection", is_forgotten, bench.deadline)
+    assert bench.control.status(deadline=bench.deadline).way(WEST_EAST).held_bytes == 0
 
 
 def test_a_resetting_cut_resets_what_exists_and_refuses_what_comes(bench: LinkBench) -> None:

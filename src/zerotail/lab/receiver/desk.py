@@ -46,9 +46,9 @@ class Desk:
         self._record = Record(Path(settings.folder), self._ledger.remember)
 
     @property
-    def end_sequence(self) -> int:
-        """The last attempt that exists."""
-        return self._record.end_sequence
+    def settled_sequence(self) -> int:
+        """The last attempt that is on disk."""
+        return self._record.settled_sequence
 
     async def settle(self) -> None:
         """Return when everything judged so far is on disk."""
@@ -77,7 +77,7 @@ class Desk:
             book = self._ledger.book(batch.channel, batch.partition)
             self._enter(
                 MessageAttempt(
-                    sequence=self.end_sequence + 1,
+                    sequence=self._record.end_sequence + 1,
                     channel=batch.channel,
                     partition=batch.partition,
                     number=item.number,
@@ -104,7 +104,7 @@ class Desk:
         verdict = judge_claim(receiver_class, claim.sender, self._highest(claim.channel))
         self._enter(
             ClaimAttempt(
-                sequence=self.end_sequence + 1,
+                sequence=self._record.end_sequence + 1,
                 channel=claim.channel,
                 epoch=claim.epoch,
                 incarnation=claim.incarnation,
@@ -141,7 +141,7 @@ class Desk:
     async def tell_attempts(self, since_sequence: int, limit: int) -> tuple[list[bytes], int]:
         """A page of the record as it is written, and the last sequence there is."""
         await self.settle()
-        return self._record.page(since_sequence, limit), self.end_sequence
+        return self._record.page(since_sequence, limit), self.settled_sequence
 
     def tell_classes(self) -> dict[str, ReceiverClass]:
         """The class of every channel that was mentioned."""
