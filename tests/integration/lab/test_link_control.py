@@ -15,6 +15,7 @@ import pytest
 from integration.lab.link_bench import (
     LinkBench,
 )
+from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Unavailable
 from zerotail.lab.link import LinkControl
 
@@ -106,3 +107,13 @@ def test_a_taken_port_is_refused_by_its_number(bench: LinkBench, tmp_path: Path)
     )
     assert ended.returncode == 3
     assert str(bench.control.port) in ended.stderr
+
+
+def test_the_latency_of_the_configuration_holds_from_the_start(
+    start: Callable[..., subprocess.Popen[bytes]], free_port: Callable[[], int], deadline: Deadline
+) -> None:
+    control_port = free_port()
+    forward = {"name": "a", "from": "east", "to": "west", "listen_port": free_port(), "target_port": 1}
+    start("zerotail.lab.link", {"control_port": control_port, "latency_ms": 12.5, "forwards": [forward]})
+    status = LinkControl(control_port).status(deadline=deadline)
+    assert {way.direction: way.latency_ms for way in status.ways} == {"east->west": 12.5, "west->east": 12.5}

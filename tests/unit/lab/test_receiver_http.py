@@ -7,7 +7,7 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerotail.lab.receiver.http import MAX_HEAD_BYTES, HttpAnswer, HttpRequest, serve_connection
@@ -79,6 +79,7 @@ _lines = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(_lines, st.binary(max_size=30))))
 def test_any_bytes_are_answered_with_a_known_status_or_not_at_all(lines: list[bytes]) -> None:
     handled, answers = converse(b"\r\n".join(lines) + b"\r\n\r\n")

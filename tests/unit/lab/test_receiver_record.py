@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerotail.errors import Broken
@@ -93,6 +93,7 @@ def test_after_a_failed_flush_nothing_settles_any_more(
     asyncio.run(story())
 
 
+@settings(deadline=None)
 @given(
     count=st.integers(0, 1100), since=st.integers(0, 1200), limit=st.integers(1, 600), kept=st.integers(0, 60)
 )
@@ -107,7 +108,7 @@ def test_any_page_is_the_same_before_and_after_a_restart(
             record.append(claim(sequence))
         await record.settle()
         page = record.page(since, limit)
-        os.close(record._file)
+        record.close()
         return page
 
     page = asyncio.run(write())
@@ -120,4 +121,4 @@ def test_any_page_is_the_same_before_and_after_a_restart(
     record, known = open_record(folder)
     assert known == [claim(sequence) for sequence in range(1, count + 1)]
     assert record.page(since, limit) == page
-    os.close(record._file)
+    record.close()

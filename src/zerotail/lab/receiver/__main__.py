@@ -55,6 +55,7 @@ async def _serve(settings: ReceiverSettings) -> None:
     finally:
         for door in doors:
             door.shut()
+        desk.close()
 
 
 def _hang_doors(settings: ReceiverSettings, desk: Desk, fail: Callable[[BaseException], None]) -> list[Door]:

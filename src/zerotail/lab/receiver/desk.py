@@ -54,6 +54,10 @@ class Desk:
         """Return when everything judged so far is on disk."""
         await self._record.settle()
 
+    def close(self) -> None:
+        """Let go of the record."""
+        self._record.close()
+
     async def take_message(self, message: Message) -> MessageTaken | MessageRefused:
         """One message is a batch of one."""
         answer = await self.take_batch(message.as_batch())

@@ -64,6 +64,11 @@ class Record:
             # Shielded: whoever gives up waiting must not stop the flush that others wait for.
             await asyncio.shield(self._flush)
 
+    def close(self) -> None:
+        """Let go of the file; what has not settled is lost."""
+        self._disk.shutdown()
+        os.close(self._file)
+
     async def _flush_waiting(self) -> None:
         lines, sequence = b"".join(self._waiting), self.end_sequence
         self._waiting.clear()
