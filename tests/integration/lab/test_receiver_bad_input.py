@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import signal
 import socket
+import struct
 from collections.abc import Callable
 
 import pytest
@@ -164,3 +166,20 @@ def test_sigterm_ends_the_receiver_at_once(receiver: ReceiverBench) -> None:
     receiver.process.send_signal(signal.SIGTERM)
     assert receiver.process.wait(timeout=2) == 0
     connection.close()
+
+
+def test_clients_that_vanish_at_any_moment_hurt_nobody(receiver: ReceiverBench) -> None:
+    content = json.dumps(message(2)).encode()
+    requests = [
+        b"",
+        b"POST",
+        b"hello\r\n\r\n",
+        b"POST /messages HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n" + bytes(100_000),
+        b"POST /messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(content) + content,
+    ]
+    for request in requests * 40:
+        with socket.create_connection(("127.0.0.1", receiver.port), timeout=5) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(request)
+    assert receiver.send(1) == (200, "accepted")
