@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import socket
 import threading
@@ -156,3 +157,34 @@ def test_two_hundred_connections_pass_at_once(bench: LinkBench) -> None:
     assert [receive(west, 4) for _, west in pairs] == [b"%4d" % number for number in range(200)]
     done = bench.control.cut(mode=CutMode.RESET, deadline=bench.deadline)
     assert done.evidence.connections_reset == 200
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ends_that_die_at_any_moment_leave_nothing_behind(bench: LinkBench, seed: int) -> None:
+    chance = random.Random(seed)
+    control, deadline = bench.control, bench.deadline
+    faults: list[Callable[[], object]] = [
+        lambda: control.cut(chance.choice([EAST_WEST, WEST_EAST]), deadline=deadline),
+        lambda: control.hold(chance.choice([EAST_WEST, WEST_EAST]), deadline=deadline),
+        lambda: control.delay(5, deadline=deadline),
+        lambda: control.throttle(100_000, deadline=deadline),
+    ]
+    for _ in range(40):
+        east, west = bench.connect()
+        for end in chance.sample([east, west], k=chance.randrange(3)):
+            end.sendall(bytes(chance.randrange(1, 3000)))
+        fault = chance.choice(faults)
+        fault()
+        for end in chance.sample([east, west], k=2):
+            chance.choice([kill, socket.socket.close])(end)
+        for heal in (control.heal, control.release):
+            heal(deadline=deadline)
+
+    def is_empty() -> bool:
+        status = control.status(deadline=deadline)
+        held_bytes = sum(way.held_bytes for way in status.ways)
+        return status.forward("east->west.echo").connections_open == 0 and held_bytes == 0
+
+    wait_until("the link has forgotten every connection", is_empty, deadline)
+    descriptors = len(os.listdir(f"/proc/{bench.process.pid}/fd"))
+    assert descriptors < 30
