@@ -71,33 +71,9 @@ class Link:
         for forward in self._forwards:
             forward.close()
 
-<<<<<<< HEAD
-    def _change(self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]) -> Evidence:
-        for way in ways:
-            match request:
-                case Delay(latency_ms=latency_ms):
-                    way.latency_seconds = latency_ms / 1000
-                case Cut(mode=mode):
-                    way.cut = mode
-                case Heal():
-                    way.cut = None
-                case Hold(limit_bytes=limit_bytes):
-                    way.hold_limit_bytes = limit_bytes
-                case Release():
-                    way.hold_limit_bytes = None
-                case Throttle(bytes_per_second=bytes_per_second):
-                    way.throttle(bytes_per_second)
-                case _:
-                    assert_never(request)
-        return self._evidence(request, ways)
-
-    def _evidence(self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]) -> Evidence:
-        match request:
-=======
     def _strike(self, change: Change, ways: list[Way]) -> Evidence:
         """Do to the standing connections what the change asks for, and say what it met."""
         match change:
->>>>>>> outside
             case Cut(mode=CutMode.RESET):
                 # No connection lives with one direction only, so a reset ends those of both.
                 return Evidence(connections_reset=sum(forward.reset_connections() for forward in self._forwards))
