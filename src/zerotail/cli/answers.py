@@ -16,6 +16,8 @@ from zerotail.drill.released_rows import DrillReport
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.status import LabStatus
+from zerotail.postgres.comparison import Compared
+from zerotail.postgres.verification import Verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,106 @@ class ConfigSchemaAnswer:
     json_schema: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaFile:
+    """A numbered SQL file."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPrintAnswer:
+    """`zerotail schema print`."""
+
+    files: tuple[SchemaFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaApplyAnswer:
+    """`zerotail schema apply`: the files that were run, in order."""
+
+    database: str
+    files: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordShown:
+    """A record of the journal."""
+
+    position: int
+    producer: int
+    serial: int
+    digest: str
+    """Of its stored value, in hexadecimal; empty when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentShown:
+    """A segment; runs are producer, first serial, count. Records when they were asked for."""
+
+    segment: int
+    epoch: int
+    first_position: int
+    next_position: int
+    decided_at: str
+    version: str
+    runs: tuple[tuple[int, int, int], ...]
+    chain: str
+    output_chain: str
+    records: tuple[RecordShown, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadShown:
+    """How far a stage and partition has come."""
+
+    epoch: int
+    segment: int
+    next_position: int
+    vector: dict[str, int]
+    chain: str
+    output_chain: str
+
+
+@dataclass(frozen=True, slots=True)
+class JournalShown:
+    """One stage and partition; no head when it is lost."""
+
+    stage: str
+    partition: int
+    head: HeadShown | None
+    segments: tuple[SegmentShown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalShowAnswer:
+    """`zerotail journal show` and `tail`."""
+
+    database: str
+    journals: tuple[JournalShown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalVerifyAnswer:
+    """`zerotail journal verify`."""
+
+    ok: bool
+    database: str
+    journals: tuple[Verified, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCompareAnswer:
+    """`zerotail journal compare`."""
+
+    ok: bool
+    here: str
+    there: str
+    journals: tuple[Compared, ...]
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
@@ -129,6 +231,11 @@ ANSWERS: dict[str, type] = {
     "lab-fault": FaultReport,
     "lab-promote": LabPromoteAnswer,
     "lab-rejoin": LabRejoinAnswer,
+    "journal-show": JournalShowAnswer,
+    "journal-verify": JournalVerifyAnswer,
+    "journal-compare": JournalCompareAnswer,
+    "schema-print": SchemaPrintAnswer,
+    "schema-apply": SchemaApplyAnswer,
 }
 
 

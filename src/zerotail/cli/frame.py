@@ -29,10 +29,13 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
+    "journal": Entry("Look", "journal", "The order journal: show, tail, verify, compare site against site."),
+    "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, kill, cut, heal, destroy, down."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),
     "doctor": Entry("Set up", "doctor", "Is everything here that zerotail needs? What to type if not."),
+    "schema": Entry("Set up", "schema", "The tables: print them as SQL, or apply them to a database."),
     "version": Entry("Set up", "version", "The version of zerotail and of the parts it runs with."),
 }
 SECTIONS = ("Look", "Rehearse", "Act", "Set up", "Run")

@@ -73,8 +73,8 @@ class SegmentRow:
         return tuple((ProducerNumber(p), Serial(s), count) for p, s, count in zip(*columns, strict=True))
 
     def serial_ranges(self) -> list[tuple[ProducerNumber, Serial, Serial]]:
-        """Per producer the first and the last serial."""
-        counted = zip(self.order.producers, self.first_serials, self.order.counts, strict=True)
+        """Per producer the first and the last serial; that the columns fit together, `serials` looks at."""
+        counted = zip(self.order.producers, self.first_serials, self.order.counts, strict=False)
         return [(producer, first, Serial(first + count - 1)) for producer, first, count in counted]
 
 

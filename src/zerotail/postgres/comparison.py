@@ -59,15 +59,11 @@ def _compare(here: Connection, there: Connection, place: Place) -> Compared:
     def compared(difference: Difference | None) -> Compared:
         return Compared(*place, *reach, equal, chain, difference)
 
-    for expected, (left, right) in enumerate(
-        zip_longest(all_rows(here, *place, until=common), all_rows(there, *place, until=common)), 1
-    ):
+    for left, right in zip_longest(all_rows(here, *place, until=common), all_rows(there, *place, until=common)):
         columns = _different_columns(left, right)
         if columns or left is None or right is None:
-            number = SegmentNumber(min(row.segment for row in (left, right) if row is not None))
-            return compared(
-                Difference(max(number, SegmentNumber(expected)), position, columns, _told(left, right, columns))
-            )
+            first = SegmentNumber(min(row.segment for row in (left, right) if row is not None))
+            return compared(Difference(first, position, columns, _told(left, right, columns)))
         equal, chain, position = left.segment, left.chain.hex(), left.next_position
     return compared(_different_heads(ours, theirs, position))
 

@@ -155,7 +155,7 @@ def read_contents(
     """Each segment with the hashes of its content; `numbers` are the last ones of every lane in front of the rows."""
     sources = find_sources(connection, stage, partition)
     last = dict(numbers)
-    for some in _in_portions(rows):
+    for some in in_portions(rows):
         values = read_values(connection, sources, partition, some)
         owed = read_owed(connection, partition, last, len(some))
         for row in some:
@@ -165,7 +165,7 @@ def read_contents(
             yield row, content
 
 
-def _in_portions(rows: Iterable[SegmentRow]) -> Iterator[list[SegmentRow]]:
+def in_portions(rows: Iterable[SegmentRow]) -> Iterator[list[SegmentRow]]:
     """Segments by the handful: enough records to be worth a question, few enough to be held."""
     portion: list[SegmentRow] = []
     records = 0

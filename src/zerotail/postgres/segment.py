@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from zerotail.core.chain import GENESIS, Chain
@@ -39,7 +40,23 @@ select segment, found.first, found.count
  where stage = %s and partition = %s and found.producer = %s and found.first <= %s
  order by segment desc limit 1
 """
+_RANGES = """
+select stage, segment.partition, min(segment.segment), max(segment.segment)
+  from zerotail.segment join zerotail.head using (stage, partition)
+ where segment.segment <= head.segment and (%s::text is null or stage = %s)
+ group by stage, segment.partition, first_position / %s order by stage, segment.partition, min(segment.segment)
+"""
 _ROWS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRange:
+    """Consecutive segments of one stage and partition."""
+
+    stage: StageName
+    partition: PartitionNumber
+    first: SegmentNumber
+    last: SegmentNumber
 
 
 def insert_segment(connection: Connection, stage: StageName, partition: PartitionNumber, segment: Segment) -> None:
@@ -86,6 +103,15 @@ def all_rows(
                 return
             yield row
         after = rows[-1].segment
+
+
+def plan_ranges(connection: Connection, records_each: int, stage: StageName | None = None) -> list[SegmentRange]:
+    """Every journal, or that of one stage, up to its head, in ranges of about so many records."""
+    rows = connection.execute(_RANGES.encode(), (stage, stage, records_each)).fetchall()
+    return [
+        SegmentRange(StageName(name), PartitionNumber(partition), SegmentNumber(first), SegmentNumber(last))
+        for name, partition, first, last in rows
+    ]
 
 
 def chain_at(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from zerotail.core.continuity import Fault, find_wrong_head, follow
-from zerotail.core.head import Head, first_head
+from zerotail.core.head import first_head
 from zerotail.core.identity import EmissionNumber, Epoch, PartitionNumber, Position, SegmentNumber, StageName
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.journal import find_head
@@ -44,18 +44,18 @@ def find_places(connection: Connection, stage: str | None = None, partition: int
 def verify_partition(connection: Connection, stage: StageName, partition: PartitionNumber) -> Verified:
     """Walk over all segments of a stage and partition, to the head."""
     stored = find_head(connection, stage, partition)
-    lanes = dict.fromkeys(stored.numbers if stored else (), EmissionNumber(0))
-    reached: Head = first_head(Epoch(0), ())
+    reached = first_head(Epoch(0), ())
 
     def verified(fault: Fault | None) -> Verified:
         return Verified(stage, partition, reached.segment, reached.next_position, reached.chain.hex(), fault)
 
+    if stored is None:
+        return verified(Fault("head", SegmentNumber(0), Position(0), "there are segments, and no head"))
+    lanes = dict.fromkeys(stored.numbers, EmissionNumber(0))
     rows = all_rows(connection, stage, partition)
     for row, content in read_contents(connection, stage, partition, rows, lanes):
         behind = follow(reached, row, content)
         if isinstance(behind, Fault):
             return verified(behind)
         reached = behind
-    if stored is None:
-        return verified(Fault("head", SegmentNumber(0), Position(0), "there are segments, and no head"))
     return verified(find_wrong_head(reached, stored))
