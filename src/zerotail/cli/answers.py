@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
 from zerotail.drill.released_rows import DrillReport
 from zerotail.lab.fault import FaultReport
@@ -217,6 +218,14 @@ class JournalCompareAnswer:
     journals: tuple[Compared, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ReconcileAnswer:
+    """`zerotail reconcile`."""
+
+    ok: bool
+    found: Reconciliation
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
@@ -234,6 +243,7 @@ ANSWERS: dict[str, type] = {
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
     "journal-compare": JournalCompareAnswer,
+    "reconcile": ReconcileAnswer,
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
 }

@@ -30,9 +30,8 @@ def journal_shown(
     values: Values | None = None
     if with_records:
         values = read_values(connection, find_sources(connection, stage, partition), partition, rows)
-    return JournalShown(
-        stage, partition, head and _head_shown(head), tuple(_segment_shown(row, values) for row in rows)
-    )
+    shown = _head_shown(head) if head else None
+    return JournalShown(stage, partition, shown, tuple(_segment_shown(row, values) for row in rows))
 
 
 def _head_shown(head: Head) -> HeadShown:

@@ -44,7 +44,9 @@ _RANGES = """
 select stage, segment.partition, min(segment.segment), max(segment.segment)
   from zerotail.segment join zerotail.head using (stage, partition)
  where segment.segment <= head.segment and (%s::text is null or stage = %s)
- group by stage, segment.partition, first_position / %s order by stage, segment.partition, min(segment.segment)
+ group by stage, segment.partition,
+          segment.segment / greatest(1, %s * head.segment / greatest(1, head.next_position))
+ order by stage, segment.partition, min(segment.segment)
 """
 _ROWS_AT_ONCE = 64
 

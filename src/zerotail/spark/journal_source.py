@@ -11,14 +11,13 @@
 | `values` | `false` leaves the column `value` out, and then no instruction is read |
 | `records_per_task` | how many records, about, one Spark partition reads; 200,000 when not given |
 
-A Spark partition is a range of segments of one stage partition. How far each journal reaches is settled when the read is
-planned; rows of the journal never change, so the tasks agree without a common snapshot.
+A Spark partition is a range of segments of one stage partition. How far each journal reaches is settled when the read
+is planned; rows of the journal never change, so the tasks agree without a common snapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +25,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from zerotail.core.continuity import SegmentRow, Values
-from zerotail.core.identity import PartitionNumber, SegmentNumber, StageName
+from zerotail.core.identity import PartitionNumber, StageName
 from zerotail.core.order import Numbers
 from zerotail.deadline import Deadline
 from zerotail.errors import Broken, Misused, Refused
@@ -57,14 +56,12 @@ class JournalSource(DataSource):
         return JournalReader(dict(self.options))
 
 
-@dataclass(frozen=True, slots=True)
 class JournalTask(InputPartition):
     """What one Spark partition reads."""
 
-    range: SegmentRange
-
     def __init__(self, segments: SegmentRange) -> None:
-        object.__setattr__(self, "range", segments)
+        super().__init__(None)
+        self.segments = segments
 
 
 class JournalReader(DataSourceReader):
@@ -100,7 +97,7 @@ class JournalReader(DataSourceReader):
         """The records of one range, in order."""
         assert isinstance(partition, JournalTask)  # noqa: S101  # Spark hands back what `partitions` planned
         with session(self._dsn, Deadline.after(_CONNECT_SECONDS)) as connection, snapshot(connection):
-            yield from read_batches(connection, partition.range, with_values=self._values)
+            yield from read_batches(connection, partition.segments, with_values=self._values)
 
 
 def read_batches(connection: Connection, segments: SegmentRange, *, with_values: bool) -> Iterator[pa.RecordBatch]:
@@ -111,10 +108,11 @@ def read_batches(connection: Connection, segments: SegmentRange, *, with_values:
     for portion in in_portions(rows):
         values = read_values(connection, sources, segments.partition, portion) if with_values else None
         for row in portion:
-            yield _batch(row, segments.partition, values)
+            yield records_of(row, segments.partition, values)
 
 
-def _batch(row: SegmentRow, partition: PartitionNumber, values: Values | None) -> pa.RecordBatch:
+def records_of(row: SegmentRow, partition: PartitionNumber, values: Values | None = None) -> pa.RecordBatch:
+    """The records of one segment, in order; `Broken` when the order cannot be decoded or a value is not there."""
     runs, firsts = row.serials()
     count = runs.records
     offsets = np.cumsum(runs.counts) - runs.counts

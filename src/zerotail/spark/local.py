@@ -23,6 +23,8 @@ def local_session(master: str = "local[2]", settings: Mapping[str, str] | None =
     builder = SparkSession.builder.master(master).appName("zerotail")
     quiet = {
         "spark.ui.enabled": "false",
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": "4",

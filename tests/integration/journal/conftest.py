@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
 from support.journal import Books, day_of, new_database
 from zerotail.lab.layout import Layout
+from zerotail.spark.local import local_session
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +22,10 @@ def day(warm_lab: Layout) -> tuple[str, str, Books]:
 def copy(warm_lab: Layout, day: tuple[str, str, Books]) -> Callable[[], str]:
     """Makes a copy of the day's database and answers its DSN."""
     return lambda: new_database(warm_lab, day[0])[1]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark for all tests here."""
+    with local_session() as session:
+        yield session
