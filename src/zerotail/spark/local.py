@@ -27,7 +27,7 @@ def local_session(master: str = "local[2]", settings: Mapping[str, str] | None =
         "spark.driver.bindAddress": _LOOPBACK,
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "ERROR",
     }
     for name, value in {**quiet, **(settings or {})}.items():

@@ -68,11 +68,14 @@ def reconcile(
     try:
         counts = {row["kind"]: row["count"] for row in differences.groupBy("kind").count().collect()}
         first = differences.orderBy(*(f.col(name).asc_nulls_last() for name in _ORDER)).limit(_FIRST_DIFFERENCES)
-        waiting = rows.join(vectors, ["producer", "partition"], "left").where(f.col("serial") > _last_taken())
+        taken = rows.join(f.broadcast(vectors), ["producer", "partition"], "left")
+        (totals,) = taken.agg(
+            f.count("*").alias("rows"), f.count_if(f.col("serial") > _last_taken()).alias("waiting")
+        ).collect()
         return Reconciliation(
-            rows.count(),
+            totals["rows"],
             applied.count(),
-            waiting.count(),
+            totals["waiting"],
             segments.count(),
             peer_dsn is not None,
             dict(sorted(counts.items())),

@@ -1,0 +1,99 @@
+"""Who may do what to which table: every role tries everything."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from support.journal import day_of
+from zerotail.deadline import Deadline
+from zerotail.lab.layout import Layout
+from zerotail.postgres.connection import Connection, connect
+from zerotail.postgres.lineage import read_position, read_standing
+
+pytestmark = pytest.mark.servers
+
+TABLES = (
+    "epoch", "producer", "instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt",
+    "rejoined", "step",
+)  # fmt: skip
+ALLOWED: dict[str, dict[str, set[str]]] = {
+    "writer": {
+        "insert": {"instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt"},
+        "update": {"head", "state", "request", "lane"},
+        "delete": {"submission", "state"},
+        "truncate": set(),
+    },
+    "reader": {"insert": set(), "update": set(), "delete": set(), "truncate": set()},
+    "operator": {
+        "insert": {"epoch", "head", "rejoined", "step", "producer"},
+        "update": {"epoch", "head", "rejoined", "step", "doubt", "lane"},
+        "delete": set(),
+        "truncate": set(),
+    },
+    "truncator": {"insert": set(), "update": set(), "delete": {"instruction", "segment", "outbox"}, "truncate": set()},
+}
+UNCHANGEABLE = ("instruction", "segment", "outbox")
+
+
+@pytest.fixture(scope="module")
+def database(warm_lab: Layout) -> str:
+    """A database with some rows in the tables that matter most."""
+    return day_of(warm_lab)[1]
+
+
+def attempt(connection: Connection, action: str, table: str) -> str:
+    """Try something that touches every row, take it back, and answer how it went."""
+    name = sql.Identifier("zerotail", table)
+    column = connection.execute(
+        "select attname from pg_attribute where attrelid = %s::regclass and attnum = 1", (f"zerotail.{table}",)
+    ).fetchone()
+    assert column is not None
+    statement = {
+        "select": sql.SQL("select from {0}"),
+        "insert": sql.SQL("insert into {0} select * from {0} where false"),
+        "update": sql.SQL("update {0} set {1} = {1}"),
+        "delete": sql.SQL("delete from {0}"),
+        "truncate": sql.SQL("truncate {0} cascade"),
+    }[action].format(name, sql.Identifier(str(column[0])))
+    try:
+        with connection.transaction(force_rollback=True):
+            connection.execute(statement)
+    except psycopg.errors.InsufficientPrivilege:
+        return "no right"
+    except psycopg.errors.RestrictViolation:
+        return "stopped by the table"
+    return "done"
+
+
+@pytest.mark.parametrize("role", sorted(ALLOWED))
+def test_a_role_may_do_what_it_needs_and_nothing_else(database: str, role: str) -> None:
+    with connect(database, Deadline.after(30)) as connection:
+        connection.execute(sql.SQL("set role {}").format(sql.Identifier(f"zerotail_{role}")))
+        for table in TABLES:
+            assert attempt(connection, "select", table) == "done"
+            for action, tables in ALLOWED[role].items():
+                expected = "done" if table in tables else "no right"
+                assert attempt(connection, action, table) == expected, (action, table)
+
+
+def test_the_matrix_knows_every_table(database: str) -> None:
+    with connect(database, Deadline.after(30)) as connection:
+        found = connection.execute("select tablename from pg_tables where schemaname = 'zerotail'").fetchall()
+    assert sorted(name for (name,) in found) == sorted(TABLES)
+
+
+@pytest.mark.parametrize("table", UNCHANGEABLE)
+@pytest.mark.parametrize("action", ["update", "delete", "truncate"])
+def test_even_the_owner_cannot_change_or_remove_what_is_journaled(database: str, table: str, action: str) -> None:
+    with connect(database, Deadline.after(30)) as owner:
+        assert attempt(owner, action, table) == "stopped by the table"
+
+
+@pytest.mark.parametrize("role", sorted(ALLOWED))
+def test_every_role_can_see_where_the_database_stands(database: str, role: str) -> None:
+    with connect(database, Deadline.after(30)) as connection:
+        connection.execute(sql.SQL("set role {}").format(sql.Identifier(f"zerotail_{role}")))
+        assert read_standing(connection).system
+        assert read_position(connection)
