@@ -67,7 +67,9 @@ def reconcile(
     differences = reduce(DataFrame.unionByName, found).persist()
     try:
         counts = {row["kind"]: row["count"] for row in differences.groupBy("kind").count().collect()}
-        first = differences.orderBy(*(f.col(name).asc_nulls_last() for name in _ORDER)).limit(_FIRST_DIFFERENCES)
+        # A broken journal comes first: it is one line per partition, and often the cause of everything else.
+        by_place = (f.col(name).asc_nulls_last() for name in _ORDER)
+        first = differences.orderBy(f.col("kind") != "broken", *by_place).limit(_FIRST_DIFFERENCES)
         taken = rows.join(f.broadcast(vectors), ["producer", "partition"], "left")
         (totals,) = taken.agg(
             f.count("*").alias("rows"), f.count_if(f.col("serial") > _last_taken()).alias("waiting")
