@@ -1,0 +1,140 @@
+"""A stage rebuilt from the journal in PostgreSQL arrives at the same hashes, state and numbers (I11)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from threading import Event
+
+import pytest
+
+from support.journal import new_database
+from zerotail.core.chain import digest_of
+from zerotail.core.head import Hint, first_head
+from zerotail.core.identity import (
+    Offset,
+    PartitionNumber,
+    ProducerNumber,
+    SegmentNumber,
+    Serial,
+    SiteName,
+    StageName,
+    TopicName,
+    epoch_of,
+)
+from zerotail.deadline import Deadline
+from zerotail.failover.replay import Replay
+from zerotail.flow.stage import Stage, Taken, take_batch
+from zerotail.handler import Emission, Given, Record, State
+from zerotail.lab.layout import Layout
+from zerotail.ports import Batch, FindPlace, HeadRead, JournalRead, ReadHead, ReadJournal
+from zerotail.postgres.connection import connect, session, snapshot
+from zerotail.postgres.journal import create_head
+from zerotail.postgres.promotion import current_timeline
+from zerotail.postgres.schema import apply_schema
+from zerotail.postgres.verification import verify_partition
+from zerotail.wiring import SiteAdapters, drive
+
+pytestmark = pytest.mark.servers
+
+EAST, STAGE, FIRST = SiteName("east"), StageName("settle"), PartitionNumber(0)
+PRODUCERS = (ProducerNumber(1), ProducerNumber(2))
+EPOCH = epoch_of(1, 0)
+
+
+class Settle:
+    """Speaks on two channels in turn, so that neither alone tells in which order."""
+
+    def keys(self, record: Record) -> list[str]:
+        return [record.value["account"]]
+
+    def apply(self, record: Record, state: State, given: Given) -> list[Emission]:
+        account = record.value["account"]
+        state[account] = state.get(account, 0) + record.value["amount"]
+        said = [Emission("bank", {"account": account, "balance": state[account], "at": given.now})]
+        if record.position % 3:
+            said.insert(record.position % 2, Emission("audit", {"position": record.position}))
+        return said
+
+
+STAGE_OF_TEST = Stage(STAGE, FIRST, TopicName("payments"), Settle(), "1", {"bank": 1, "audit": 1})
+
+
+@pytest.fixture
+def database(lab: Layout) -> str:
+    """A database of the test's own with instructions of two producers."""
+    _, dsn = new_database(lab)
+    with connect(dsn, Deadline.after(30)) as connection:
+        apply_schema(connection)
+        connection.execute(
+            "insert into zerotail.epoch (epoch, site, timeline, durability, phase) "
+            "values (%s, 'east', %s, 'gated', 'live')",
+            (EPOCH, current_timeline(connection)),
+        )
+        connection.execute(
+            "insert into zerotail.producer "
+            "values (1, 'cards', 'payments', 'settle'), (2, 'wires', 'payments', 'settle')"
+        )
+        create_head(connection, STAGE, FIRST, PRODUCERS)
+        for producer in PRODUCERS:
+            for serial in range(1, 121):
+                connection.execute(
+                    "insert into zerotail.instruction (producer, partition, serial, id, value) "
+                    "values (%s, 0, %s, %s, %s)",
+                    (producer, serial, str(serial), value_of(producer, serial)),
+                )
+    return dsn
+
+
+def value_of(producer: int, serial: int) -> bytes:
+    return json.dumps({"account": f"a{serial % 5}", "amount": producer * serial}).encode()
+
+
+def batches(random: Random) -> Iterator[Batch]:
+    """All records of both producers, in some order, some at a time."""
+    owners = [producer for producer in PRODUCERS for _ in range(120)]
+    random.shuffle(owners)
+    last = dict.fromkeys(PRODUCERS, 0)
+    while owners:
+        some, owners = owners[: (size := random.randint(1, 60))], owners[size:]
+        names = []
+        for producer in some:
+            last[producer] += 1
+            names.append((producer, Serial(last[producer])))
+        values = [value_of(*name) for name in names]
+        digests = [digest_of(value) for value in values]
+        yield Batch(some, [serial for _, serial in names], [EPOCH] * len(some), digests, values)
+
+
+def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(lab: Layout, database: str) -> None:
+    own = SiteAdapters(EAST, database, database, lab.bootstrap("east"), {})
+    try:
+        read = own.carry_out(ReadHead(STAGE, FIRST))
+        assert isinstance(read, HeadRead)
+        head = read.head
+        for at, batch in enumerate(batches(Random(5)), 1):
+            story = take_batch(STAGE_OF_TEST, read.standing, head, batch, Hint("log", Offset(at)), at * 1_000)
+            taken = drive(story, own, Event())
+            assert isinstance(taken, Taken)
+            head = taken.head
+        assert head.next_position == 240
+        replay = Replay(STAGE_OF_TEST, first_head(EPOCH, PRODUCERS))
+        while True:
+            journal = own.carry_out(ReadJournal(STAGE, FIRST, replay.head.segment, 2))
+            assert isinstance(journal, JournalRead)
+            if not journal.segments:
+                break
+            for segment, values in zip(journal.segments, journal.values, strict=True):
+                replay.apply(segment, values)
+        place = own.carry_out(FindPlace(STAGE, FIRST, PRODUCERS[0], Serial(120), 100))
+        assert isinstance(place, JournalRead)
+        assert place.first_position <= 240
+    finally:
+        own.close()
+    assert replay.head.token == head.token
+    assert (replay.head.output_chain, replay.head.numbers) == (head.output_chain, head.numbers)
+    with session(database, Deadline.after(30)) as connection, snapshot(connection):
+        assert dict(connection.execute("select key, value from zerotail.state").fetchall()) == replay.state
+        assert verify_partition(connection, STAGE, FIRST).fault is None
+        assert journal.head.segment == SegmentNumber(head.segment)
