@@ -38,6 +38,7 @@ class SiteAdapters:
         peer_dsn: str,
         bootstrap: str,
         receivers: Mapping[str, str],
+        transforms: reading.Transforms | None = None,
     ) -> None:
         self.site = site
         self._database = Session(dsn)
@@ -55,8 +56,8 @@ class SiteAdapters:
             ports.ReadHead: lambda e: read(lambda c: journal.read_head(c, e)),
             ports.LoadState: lambda e: read(lambda c: journal.load_state(c, e)),
             ports.Commit: lambda e: write(lambda c: journal.commit_batch(c, e)),
-            ports.ReadJournal: lambda e: read(lambda c: reading.read_journal(c, e)),
-            ports.FindPlace: lambda e: read(lambda c: reading.find_place(c, e)),
+            ports.ReadJournal: lambda e: read(lambda c: reading.read_journal(c, e, transforms or {})),
+            ports.FindPlace: lambda e: read(lambda c: reading.find_place(c, e, transforms or {})),
             ports.ClaimLane: lambda e: write(lambda c: outbox.claim_lane(c, e, site)),
             ports.ReadLane: lambda e: read(lambda c: outbox.read_lane(c, e)),
             ports.RecordIntent: lambda e: write(lambda c: outbox.record_intent(c, e, site)),

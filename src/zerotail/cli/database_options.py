@@ -77,6 +77,28 @@ def _databases_of(config: str | None, site: str | None) -> tuple[Database, Datab
     return here, there
 
 
+def chosen_transforms(config: str | None, dsn: str | None) -> dict[str, Callable[[bytes], bytes]]:
+    """What producers make of their rows, by name; only a configuration knows, `--dsn` means that there are none."""
+    if dsn is not None:
+        return {}
+    from importlib import import_module
+
+    from zerotail.config import load
+
+    found = {}
+    for name, producer in load(config).producers.items():
+        if producer.transform is None:
+            continue
+        module, _, attribute = producer.transform.partition(":")
+        try:
+            found[str(name)] = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise Misused(
+                f"the transform {producer.transform} of producer {name} cannot be loaded: {error}."
+            ) from error
+    return found
+
+
 def _named(dsn: str) -> Database:
     from zerotail.postgres.connection import where
 

@@ -14,6 +14,7 @@ from zerotail.cli.database_options import (
     Database,
     chosen_database,
     chosen_pair,
+    chosen_transforms,
     database_options,
     peer_option,
     place_options,
@@ -75,10 +76,10 @@ def verify(
     """
     from zerotail.postgres.verification import find_places, verify_partition
 
-    database = chosen_database(config, site, dsn)
+    database, transforms = chosen_database(config, site, dsn), chosen_transforms(config, dsn)
     with _looking_at(database) as connection:
         places = _require_places([*find_places(connection, stage, partition)], database)
-        journals = tuple(verify_partition(connection, *place) for place in places)
+        journals = tuple(verify_partition(connection, *place, transforms=transforms) for place in places)
     well = all(journal.fault is None for journal in journals)
     if as_json:
         from zerotail.cli.answers import JournalVerifyAnswer
@@ -157,9 +158,10 @@ def _show(
     from zerotail.postgres.verification import find_places
 
     database = chosen_database(config, site, dsn)
+    transforms = chosen_transforms(config, dsn) if records else None
     with _looking_at(database) as connection:
         places = _require_places([*find_places(connection, stage, partition)], database)
-        journals = tuple(journal_shown(connection, place, wanted, with_records=records) for place in places)
+        journals = tuple(journal_shown(connection, place, wanted, transforms) for place in places)
     if as_json:
         print_json("journal-show", JournalShowAnswer(database.name, journals))
     else:

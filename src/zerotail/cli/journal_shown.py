@@ -12,7 +12,7 @@ from zerotail.core.head import Head
 from zerotail.core.identity import Position, SegmentNumber, Serial
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.journal import find_head
-from zerotail.postgres.reading import find_sources, read_values
+from zerotail.postgres.reading import Transforms, find_sources, read_values
 from zerotail.postgres.segment import read_rows
 from zerotail.postgres.verification import Place
 
@@ -20,16 +20,19 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def journal_shown(
-    connection: Connection, place: Place, wanted: Callable[[int], tuple[int, int]], *, with_records: bool
+    connection: Connection, place: Place, wanted: Callable[[int], tuple[int, int]], transforms: Transforms | None
 ) -> JournalShown:
-    """The head of a stage and partition and some of its segments: `wanted` gives first and count for the last one."""
+    """The head of a stage and partition and some of its segments: `wanted` gives first and count for the last one.
+
+    Records are shown when there are transforms to compute their values with, be it none at all.
+    """
     stage, partition = place
     head = find_head(connection, stage, partition)
     first, count = wanted(head.segment if head else 0)
     rows = read_rows(connection, stage, partition, SegmentNumber(first - 1), count)
     values: Values | None = None
-    if with_records:
-        values = read_values(connection, find_sources(connection, stage, partition), partition, rows)
+    if transforms is not None:
+        values = read_values(connection, find_sources(connection, stage, partition, transforms), partition, rows)
     shown = _head_shown(head) if head else None
     return JournalShown(stage, partition, shown, tuple(_segment_shown(row, values) for row in rows))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from zerotail.cli.database_options import chosen_pair, database_options, peer_option
+from zerotail.cli.database_options import chosen_pair, chosen_transforms, database_options, peer_option
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def command(
     with 1 when there is a difference.
     """
     here, there = chosen_pair(config, site, dsn, peer_dsn)
+    transforms = chosen_transforms(config, dsn)
     if alone:
         there = None
     from zerotail.spark.local import local_session
@@ -44,7 +45,7 @@ def command(
 
     say(f"reconcile: {here.name}{f' and {there.name}' if there else ' alone'}, on Spark {master}")
     with local_session(master) as spark:
-        found = reconcile(spark, here.dsn, there.dsn if there else None)
+        found = reconcile(spark, here.dsn, there.dsn if there else None, transforms=transforms)
     if as_json:
         from zerotail.cli.answers import ReconcileAnswer
 

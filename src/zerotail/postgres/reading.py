@@ -1,12 +1,15 @@
 """The order journal read back: segments with the values of their records and the messages they owe.
 
 A journal row names its records and does not hold their values. These are instruction rows, or, where the producer is an
-upstream stage, messages in that stage's outbox; both outlive whatever Kafka forgets.
+upstream stage, messages in that stage's outbox; both outlive whatever Kafka forgets. A producer with a transform sends
+what the transform makes of the row, so whoever wants the records' values brings the transforms along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from zerotail.core.chain import digest_of, input_content
 from zerotail.core.continuity import Content, SegmentRow, Values, content_of
@@ -31,8 +34,20 @@ from zerotail.postgres.outbox import unpack_messages
 from zerotail.postgres.segment import chain_at, find_segment_of, read_rows
 from zerotail.postgres.transaction import Declined
 
-Sources = Mapping[ProducerNumber, Lane | None]
-"""Where the records of a stage's producers are stored: in an outbox, or, None, as instructions."""
+Transforms = Mapping[str, Callable[[bytes], bytes]]
+"""What producers, by name, make of their rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the records of a producer come from."""
+
+    lane: Lane | None = None
+    """The outbox of an upstream stage; without it, instruction rows."""
+    transform: Callable[[bytes], bytes] | None = None
+
+
+Sources = Mapping[ProducerNumber, Source]
 OwedBySegment = dict[SegmentNumber, dict[LaneKey, tuple[EmissionNumber, list[bytes]]]]
 
 _INSTRUCTIONS = (
@@ -49,57 +64,66 @@ _OWED = (
     "where channel = %s and partition = %s and target = %s and first_number > %s order by first_number limit %s"
 )
 _RECORDS_AT_ONCE = 20_000
+_NONE: Transforms = MappingProxyType({})
 
 
-def read_journal(connection: Connection, effect: ReadJournal) -> JournalRead:
+def read_journal(connection: Connection, effect: ReadJournal, transforms: Transforms = _NONE) -> JournalRead:
     """Segments behind `after`, with the values of their records."""
     head = _head(connection, effect.stage, effect.partition)
     rows = read_rows(connection, effect.stage, effect.partition, effect.after, effect.limit)
-    return _journal(connection, effect, head, rows, rows[0].first_position if rows else head.next_position)
+    first_position = rows[0].first_position if rows else head.next_position
+    return _journal(connection, effect, head, rows, first_position, transforms)
 
 
-def find_place(connection: Connection, effect: FindPlace) -> JournalRead:
+def find_place(connection: Connection, effect: FindPlace, transforms: Transforms = _NONE) -> JournalRead:
     """What the journal has behind a record; nothing when it does not hold the record."""
     head = _head(connection, effect.stage, effect.partition)
     place = (effect.stage, effect.partition)
     if effect.serial == 0:
-        return _journal(
-            connection, effect, head, read_rows(connection, *place, SegmentNumber(0), effect.limit), Position(0)
-        )
+        rows = read_rows(connection, *place, SegmentNumber(0), effect.limit)
+        return _journal(connection, effect, head, rows, Position(0), transforms)
     found = find_segment_of(connection, *place, effect.producer, effect.serial)
     if found is None:
-        return _journal(connection, effect, head, [], head.next_position)
+        return _journal(connection, effect, head, [], head.next_position, transforms)
     rows = read_rows(connection, *place, SegmentNumber(found - 1), effect.limit)
     position = Position(_position_in(rows[0], effect.producer, effect.serial) + 1)
     if position == rows[0].next_position:
         rows = rows[1:]
-    return _journal(connection, effect, head, rows, position)
+    return _journal(connection, effect, head, rows, position, transforms)
 
 
-def find_sources(connection: Connection, stage: StageName, partition: PartitionNumber) -> Sources:
-    """Where the records of a partition's producers are stored."""
+def find_sources(
+    connection: Connection, stage: StageName, partition: PartitionNumber, transforms: Transforms = _NONE
+) -> Sources:
+    """Where the records of a partition's producers come from."""
     rows = connection.execute(
-        b"select producer, channel, source_partition from zerotail.producer where consumer = %s", (stage,)
+        b"select producer, name, channel, source_partition from zerotail.producer where consumer = %s", (stage,)
     ).fetchall()
     return {
-        ProducerNumber(producer): Lane(ChannelName(channel), PartitionNumber(source), partition) if channel else None
-        for producer, channel, source in rows
+        ProducerNumber(producer): Source(
+            Lane(ChannelName(channel), PartitionNumber(source), partition) if channel else None, transforms.get(name)
+        )
+        for producer, name, channel, source in rows
     }
 
 
 def read_values(
     connection: Connection, sources: Sources, partition: PartitionNumber, rows: Iterable[SegmentRow]
 ) -> Values:
-    """The stored values of all records of these segments; what has no row is left out."""
+    """The values of all records of these segments; what has no row is left out."""
     wanted: dict[ProducerNumber, tuple[Serial, Serial]] = {}
     for row in rows:
         for producer, first, last in row.serial_ranges():
             known = wanted.get(producer, (first, last))
             wanted[producer] = (min(known[0], first), max(known[1], last))
-    return {
-        producer: read_range(connection, sources.get(producer), producer, partition, first, last)
-        for producer, (first, last) in wanted.items()
-    }
+    values = {}
+    for producer, (first, last) in wanted.items():
+        source = sources.get(producer, Source())
+        stored = read_range(connection, source.lane, producer, partition, first, last)
+        if source.transform is not None:
+            stored = {serial: source.transform(value) for serial, value in stored.items()}
+        values[producer] = stored
+    return values
 
 
 def read_range(
@@ -151,9 +175,10 @@ def read_contents(
     partition: PartitionNumber,
     rows: Iterable[SegmentRow],
     numbers: Mapping[LaneKey, EmissionNumber],
+    transforms: Transforms = _NONE,
 ) -> Iterator[tuple[SegmentRow, Content]]:
     """Each segment with the hashes of its content; `numbers` are the last ones of every lane in front of the rows."""
-    sources = find_sources(connection, stage, partition)
+    sources = find_sources(connection, stage, partition, transforms)
     last = dict(numbers)
     for some in in_portions(rows):
         values = read_values(connection, sources, partition, some)
@@ -192,8 +217,10 @@ def _journal(
     head: Head,
     rows: Sequence[SegmentRow],
     first_position: Position,
+    transforms: Transforms,
 ) -> JournalRead:
-    stored = read_values(connection, find_sources(connection, effect.stage, effect.partition), effect.partition, rows)
+    sources = find_sources(connection, effect.stage, effect.partition, transforms)
+    stored = read_values(connection, sources, effect.partition, rows)
     segments: list[Segment] = []
     values: list[list[bytes]] = []
     previous = (

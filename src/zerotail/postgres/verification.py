@@ -10,7 +10,7 @@ from zerotail.core.head import first_head
 from zerotail.core.identity import EmissionNumber, Epoch, PartitionNumber, Position, SegmentNumber, StageName
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.journal import find_head
-from zerotail.postgres.reading import read_contents
+from zerotail.postgres.reading import Transforms, read_contents
 from zerotail.postgres.segment import all_rows
 
 _PLACES = """
@@ -41,7 +41,9 @@ def find_places(connection: Connection, stage: str | None = None, partition: int
             yield StageName(found_stage), PartitionNumber(found_partition)
 
 
-def verify_partition(connection: Connection, stage: StageName, partition: PartitionNumber) -> Verified:
+def verify_partition(
+    connection: Connection, stage: StageName, partition: PartitionNumber, transforms: Transforms | None = None
+) -> Verified:
     """Walk over all segments of a stage and partition, to the head."""
     stored = find_head(connection, stage, partition)
     reached = first_head(Epoch(0), ())
@@ -53,7 +55,7 @@ def verify_partition(connection: Connection, stage: StageName, partition: Partit
         return verified(Fault("head", SegmentNumber(0), Position(0), "there are segments, and no head"))
     lanes = dict.fromkeys(stored.numbers, EmissionNumber(0))
     rows = all_rows(connection, stage, partition)
-    for row, content in read_contents(connection, stage, partition, rows, lanes):
+    for row, content in read_contents(connection, stage, partition, rows, lanes, transforms or {}):
         behind = follow(reached, row, content)
         if isinstance(behind, Fault):
             return verified(behind)

@@ -8,7 +8,7 @@
 | `dsn` | the database; a standby will do |
 | `stage` | whose order |
 | `partitions` | such as `0,3`; all of them when not given |
-| `values` | `false` leaves the column `value` out, and then no instruction is read |
+| `values` | `false` leaves the column `value`, the stored row's, out; then no instruction is read |
 | `records_per_task` | how many records, about, one Spark partition reads; 200,000 when not given |
 
 A Spark partition is a range of segments of one stage partition. How far each journal reaches is settled when the read
@@ -18,6 +18,7 @@ is planned; rows of the journal never change, so the tasks agree without a commo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -95,9 +96,9 @@ class JournalReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one range, in order."""
-        assert isinstance(partition, JournalTask)  # noqa: S101  # Spark hands back what `partitions` planned
+        task = cast(JournalTask, partition)
         with session(self._dsn, Deadline.after(_CONNECT_SECONDS)) as connection, snapshot(connection):
-            yield from read_batches(connection, partition.segments, with_values=self._values)
+            yield from read_batches(connection, task.segments, with_values=self._values)
 
 
 def read_batches(connection: Connection, segments: SegmentRange, *, with_values: bool) -> Iterator[pa.RecordBatch]:

@@ -23,6 +23,7 @@ from zerotail.core.continuity import Fault, find_wrong_head, follow
 from zerotail.core.head import Head, first_head
 from zerotail.core.identity import Epoch, Position, SegmentNumber
 from zerotail.core.reconciliation import Difference, Reconciliation
+from zerotail.postgres.reading import Transforms
 from zerotail.postgres.verification import Place
 from zerotail.spark.stored import (
     RECORDS_PER_TASK,
@@ -46,13 +47,18 @@ Heads = Mapping[Place, Head]
 
 
 def reconcile(
-    spark: SparkSession, dsn: str, peer_dsn: str | None = None, *, records_per_task: int = RECORDS_PER_TASK
+    spark: SparkSession,
+    dsn: str,
+    peer_dsn: str | None = None,
+    *,
+    transforms: Transforms | None = None,
+    records_per_task: int = RECORDS_PER_TASK,
 ) -> Reconciliation:
     """Ask all three questions about a site, the third one when there is another site."""
     extent = observe_extent(dsn, records_per_task)
     rows = stored_rows(spark, dsn, extent).persist()
     applied = applied_records(spark, dsn, extent).persist()
-    segments = hashed_segments(spark, dsn, extent).persist()
+    segments = hashed_segments(spark, dsn, extent, transforms).persist()
     vectors = _vectors(spark, extent.heads)
     found = [
         find_unconserved(rows, applied, vectors),
@@ -62,7 +68,7 @@ def reconcile(
     if peer_dsn is not None:
         theirs = observe_extent(peer_dsn, records_per_task)
         found.append(find_unequal_rows(rows, stored_rows(spark, peer_dsn, theirs)))
-        peer_segments = hashed_segments(spark, peer_dsn, theirs)
+        peer_segments = hashed_segments(spark, peer_dsn, theirs, transforms)
         found.append(find_diverged(segments, peer_segments, _reach(spark, extent, theirs)))
     differences = reduce(DataFrame.unionByName, found).persist()
     try:
@@ -150,7 +156,7 @@ def find_unequal_rows(rows: DataFrame, peer_rows: DataFrame) -> DataFrame:
     what = (
         f.when(f.col("here").isNull(), "only the other site has it")
         .when(f.col("there").isNull(), "only this site has it")
-        .otherwise(f.format_string("digest %s here, %s there", f.hex("here"), f.hex("there")))
+        .otherwise(f.format_string("digest %s here, %s there", f.lower(f.hex("here")), f.lower(f.hex("there"))))
     )
     return _differences(both.withColumn("kind", kind).where(f.col("kind").isNotNull()).withColumn("what", what))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -22,7 +23,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Broken
 from zerotail.postgres.connection import Connection, session, snapshot
 from zerotail.postgres.extent import RowRange, numbers_before, plan_row_ranges, read_heads
-from zerotail.postgres.reading import read_contents, read_range
+from zerotail.postgres.reading import Transforms, read_contents, read_range
 from zerotail.postgres.segment import SegmentRange, all_rows, plan_ranges
 from zerotail.postgres.verification import Place, find_places
 from zerotail.spark.journal_source import records_of
@@ -76,9 +77,10 @@ def applied_records(spark: SparkSession, dsn: str, extent: Extent) -> DataFrame:
     return _read_side_by_side(spark, dsn, extent.segments, _read_applied, APPLIED)
 
 
-def hashed_segments(spark: SparkSession, dsn: str, extent: Extent) -> DataFrame:
+def hashed_segments(spark: SparkSession, dsn: str, extent: Extent, transforms: Transforms | None = None) -> DataFrame:
     """Every segment with the hashes of its content, computed from the stored values."""
-    return _read_side_by_side(spark, dsn, extent.segments, _read_hashed, SEGMENTS)
+    read = partial(_read_hashed, transforms=transforms or {})
+    return _read_side_by_side(spark, dsn, extent.segments, read, SEGMENTS)
 
 
 def _read_side_by_side(
@@ -118,11 +120,11 @@ def _read_applied(connection: Connection, segments: SegmentRange) -> Iterator[pa
             yield records.append_column("stage", pa.repeat(segments.stage, len(records)))
 
 
-def _read_hashed(connection: Connection, segments: SegmentRange) -> Iterator[pa.RecordBatch]:
+def _read_hashed(connection: Connection, segments: SegmentRange, transforms: Transforms) -> Iterator[pa.RecordBatch]:
     place = (segments.stage, segments.partition)
     rows = all_rows(connection, *place, after=segments.first - 1, until=segments.last)
     numbers = numbers_before(connection, *place, segments.first)
-    for row, content in read_contents(connection, *place, rows, numbers):
+    for row, content in read_contents(connection, *place, rows, numbers, transforms):
         light = replace(row, order=replace(row.order, encoded=b""))
         columns = (
             [segments.stage],

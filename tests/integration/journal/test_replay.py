@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from threading import Event
 
@@ -91,8 +91,14 @@ def value_of(producer: int, serial: int) -> bytes:
     return json.dumps({"account": f"a{serial % 5}", "amount": producer * serial}).encode()
 
 
-def batches(random: Random) -> Iterator[Batch]:
-    """All records of both producers, in some order, some at a time."""
+def amounts_in_cents(value: bytes) -> bytes:
+    """A transform of the wires."""
+    content = json.loads(value)
+    return json.dumps({**content, "amount": content["amount"] * 100}).encode()
+
+
+def batches(random: Random, transform: Callable[[bytes], bytes] | None) -> Iterator[Batch]:
+    """All records of both producers, in some order, some at a time; those of the second one transformed."""
     owners = [producer for producer in PRODUCERS for _ in range(120)]
     random.shuffle(owners)
     last = dict.fromkeys(PRODUCERS, 0)
@@ -102,18 +108,23 @@ def batches(random: Random) -> Iterator[Batch]:
         for producer in some:
             last[producer] += 1
             names.append((producer, Serial(last[producer])))
-        values = [value_of(*name) for name in names]
+        rows = [(producer, value_of(producer, serial)) for producer, serial in names]
+        values = [transform(row) if transform and producer == PRODUCERS[1] else row for producer, row in rows]
         digests = [digest_of(value) for value in values]
         yield Batch(some, [serial for _, serial in names], [EPOCH] * len(some), digests, values)
 
 
-def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(lab: Layout, database: str) -> None:
-    own = SiteAdapters(EAST, database, database, lab.bootstrap("east"), {})
+@pytest.mark.parametrize("transform", [None, amounts_in_cents], ids=["plain", "transformed"])
+def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
+    lab: Layout, database: str, transform: Callable[[bytes], bytes] | None
+) -> None:
+    transforms = {"wires": transform} if transform else {}
+    own = SiteAdapters(EAST, database, database, lab.bootstrap("east"), {}, transforms)
     try:
         read = own.carry_out(ReadHead(STAGE, FIRST))
         assert isinstance(read, HeadRead)
         head = read.head
-        for at, batch in enumerate(batches(Random(5)), 1):
+        for at, batch in enumerate(batches(Random(5), transform), 1):
             story = take_batch(STAGE_OF_TEST, read.standing, head, batch, Hint("log", Offset(at)), at * 1_000)
             taken = drive(story, own, Event())
             assert isinstance(taken, Taken)
@@ -136,5 +147,7 @@ def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
     assert (replay.head.output_chain, replay.head.numbers) == (head.output_chain, head.numbers)
     with session(database, Deadline.after(30)) as connection, snapshot(connection):
         assert dict(connection.execute("select key, value from zerotail.state").fetchall()) == replay.state
-        assert verify_partition(connection, STAGE, FIRST).fault is None
+        assert verify_partition(connection, STAGE, FIRST, transforms).fault is None
+        untransformed = verify_partition(connection, STAGE, FIRST).fault
+        assert (untransformed is None) == (transform is None)
         assert journal.head.segment == SegmentNumber(head.segment)
