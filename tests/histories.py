@@ -139,6 +139,8 @@ class World:
             self.stage_of[ChannelName("audit")] = SECOND
             self.channels[ChannelName("audit")] = r.choice(["R0", "R1", "R2", "R3"])
         self.window = r.choice([1, 2, None])
+        self.claims_by_partition = r.random() < 0.5
+        self.nobody_knows_what_was_sent = False
         # The database: commits with their place in the log, and how far the other site has flushed.
         self.log: list[tuple[int, Row | FinalSegment | Epoch]] = []
         self.lsn = 100
@@ -241,11 +243,12 @@ class World:
                 self._end(submission, SubmitUnknown(id=submission.id, reason="time-out"), self.unknown)
             elif submission.lsn <= self.durable:
                 serial = submission.row.serial if r.random() < 0.8 else None
-                self._end(submission, SubmitAccepted(id=submission.id, serial=serial))
+                again = self.unknown if r.random() < 0.05 else None
+                self._end(submission, SubmitAccepted(id=submission.id, serial=serial), again)
         elif not drain and r.random() < 0.1:
             self._end(submission, SubmitUnknown(id=submission.id), self.unknown)
         elif not drain and r.random() < 0.1:
-            self._end(submission, SubmitFailed(id=submission.id))
+            self._end(submission, SubmitFailed(id=submission.id), self.unknown if r.random() < 0.5 else None)
         else:
             serial = Serial(len(self.rows[submission.producer, submission.partition]) + 1)
             self.commit(
@@ -310,7 +313,9 @@ class World:
             key = (place, producer, serial, digest)
             if key in self.poisoned or r.random() < 0.02:
                 if key not in self.poisoned:
-                    self._decide(stage, producer, partition, serial, digest)
+                    if r.random() < 0.3:
+                        self._decide(stage, producer, partition, serial, digest, "retry")
+                    self._decide(stage, producer, partition, serial, digest, "skip")
                 self.poisoned.add(key)
                 skipped.append(Position(first + index))
                 continue
@@ -348,6 +353,7 @@ class World:
         partition: PartitionNumber,
         serial: Serial,
         digest: str,
+        decision: str,
     ) -> None:
         decided = PoisonDecided(
             stage=stage,
@@ -355,7 +361,7 @@ class World:
             partition=partition,
             serial=serial,
             digest=digest,
-            decision="skip",
+            decision=decision,  # type: ignore[arg-type]
         )
         self.say("operator", decided)
 
@@ -369,14 +375,28 @@ class World:
         self.say("lab", started)
         for channel, kind in self.channels.items():
             if kind == "R2":
-                self.claims[channel] = (s.epoch, s.incarnation)
-                claimed = ChannelClaimed(
-                    channel=channel, epoch=s.epoch, incarnation=s.incarnation, site=s.site, answer="accepted"
-                )
-                self.say("receiver", claimed)
+                self.claim(s, channel)
         for stream, last in self.received.items():
             forgotten = self.random.randint(0, 2) if self.channels[stream[0]] in ("R0", "R1") else 0
             s.sent[stream] = max(0, last - forgotten)
+
+    def claim(self, sender: Sender, channel: ChannelName) -> str:
+        """Claim all partitions of a channel, in one step or one by one."""
+        rank = (sender.epoch, sender.incarnation)
+        newer = rank >= self.claims.get(channel, (0, 0))
+        if newer:
+            self.claims[channel] = rank
+        for partition in self.partitions if self.claims_by_partition else [None]:
+            claimed = ChannelClaimed(
+                channel=channel,
+                epoch=sender.epoch,
+                incarnation=sender.incarnation,
+                site=sender.site,
+                answer="accepted" if newer else "older-epoch",
+                partition=partition,
+            )
+            self.say("receiver", claimed)
+        return claimed.answer
 
     def crash_sender(self) -> None:
         """The sender dies with one number of an R3 channel in flight; the next one lists it as a doubt."""
@@ -414,6 +434,8 @@ class World:
 
     def release(self) -> None:
         s = self.sender
+        if self.nobody_knows_what_was_sent and self.mode == "gated":
+            return
         for stream in self._streams():
             through = sum(lsn <= self.durable for _, lsn in self.owed[stream])
             if through > s.released[stream]:
@@ -464,14 +486,21 @@ class World:
         if not self.zombies:
             return
         zombie = r.choice(self.zombies)
+        fenced = [channel for channel, kind in self.channels.items() if kind == "R2"]
+        if fenced and r.random() < 0.3 and self.claim(zombie, r.choice(fenced)) == "older-epoch":
+            self.end_zombie(zombie)
+            return
         streams = [s for s, through in zombie.released.items() if through and self.channels[s[0]] != "R3"]
         if not streams:
             return
         stream = r.choice(streams)
         number = r.randint(1, min(zombie.released[stream], self.received[stream] + 1))
         if self._attempt(zombie, stream, number, zombie.known[stream]) == "older-epoch":
-            self.say("lab", ProcessEnded(process=zombie.process, exit_code=5, reason="fenced"))
-            self.zombies.remove(zombie)
+            self.end_zombie(zombie)
+
+    def end_zombie(self, zombie: Sender) -> None:
+        self.say("lab", ProcessEnded(process=zombie.process, exit_code=5, reason="fenced"))
+        self.zombies.remove(zombie)
 
     def _attempt(self, sender: Sender, stream: Stream, number: int, digests: list[str] | None = None) -> str:
         last = self.received[stream]
@@ -544,12 +573,7 @@ class World:
         self.say("operator", LimitBegan(rule="L1", what=f"takeover {fault}", limit=10_000))
         self.retire_sender()
         self.deposed_log = self.log
-        self.log = [(lsn, item) for lsn, item in self.log if lsn <= self.flushed]
-        self.unknown += self.pending
-        for submission in self.pending:
-            self.say("client", SubmitUnknown(id=submission.id, reason="reset"))
-        self.pending = []
-        self._fold()
+        self.lose_everything_behind(self.flushed)
         self.active = 1 - self.active
         self.timeline += 1
         self.in_force = False
@@ -559,6 +583,14 @@ class World:
         self.keep_busy()
         self.say("operator", LimitReached(rule="L1", what=f"takeover {fault}"))
         self.fault_to_end = fault
+
+    def lose_everything_behind(self, lsn: int) -> None:
+        self.log = [(place, item) for place, item in self.log if place <= lsn]
+        self.unknown += self.pending
+        for submission in self.pending:
+            self.say("client", SubmitUnknown(id=submission.id, reason="reset"))
+        self.pending = []
+        self._fold()
 
     def rejoin(self) -> None:
         """The deposed site comes back as standby; what only it had is kept for audit."""
@@ -586,6 +618,7 @@ class World:
 
     def attach(self) -> None:
         self.in_force = True
+        self.nobody_knows_what_was_sent = False
         self.say("database", ReplicationChanged(site=self.site, in_force=True))
         self.flushed = self.lsn
         if self.mode == "exposed":
@@ -601,7 +634,9 @@ class World:
         self.flushed = self.random.randint(self.flushed, self.lsn)
         sent = self.random.choice([self.flushed, self.lsn])
         self.in_force = False
-        away = ReplicationChanged(site=self.site, in_force=False, lsn_sent=Lsn(sent))
+        self.nobody_knows_what_was_sent = self.random.random() < 0.3
+        lsn_sent = None if self.nobody_knows_what_was_sent else Lsn(sent)
+        away = ReplicationChanged(site=self.site, in_force=False, lsn_sent=lsn_sent)
         self.say("database", away)
         self.work(self.random.randint(2, 10))
         if self.random.random() < 0.5:
@@ -639,6 +674,16 @@ class World:
         self.start_sender()
         self.keep_busy()
         self.say("operator", LimitReached(rule="L5", what=f"handover {self.generation - 1}"))
+
+    def change_timeline(self) -> None:
+        """A replica inside the site takes over; it has at least what the other site has."""
+        kept = self.random.randint(self.flushed, self.lsn)
+        self.retire_sender()
+        self.lose_everything_behind(kept)
+        self.timeline += 1
+        self.open_epoch("timeline", "gated")
+        self.start_sender()
+        self.keep_busy()
 
     # The run.
 
@@ -683,9 +728,7 @@ class World:
         self.open_epoch("start", "gated")
         self.start_sender()
         self.keep_busy()
-        for disaster in r.choices(
-            [self.takeover, self.lose_standby, self.handover, self.restart_sender], k=r.randint(1, 3)
-        ):
+        for disaster in r.choices(self.disasters(), k=r.randint(1, 3)):
             self.work(r.randint(5, 30))
             if self.deposed_log is not None:
                 self.rejoin()
@@ -697,6 +740,15 @@ class World:
         self.drain()
         self.read_sites()
         self.mirror()
+
+    def disasters(self) -> list[Callable[[], None]]:
+        return [
+            self.takeover,
+            self.lose_standby,
+            self.handover,
+            self.restart_sender,
+            self.change_timeline,
+        ]
 
     def drain(self) -> None:
         self.say("nemesis", LimitBegan(rule="L2", what="drain", limit=1_000_000))
@@ -785,7 +837,7 @@ class World:
             limits=("L2", "L3", "L6", "L7"),
             standby=self.leave_other == "standby",
             work=False,
-            fenced_process_limit=5,
+            fenced_process_limit=20,
         )
 
 
