@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import zerotail.drill.checker
 from histories import clean
 from planted import each, put
+from planted.clients import submission_came_after_a_later_serial_was_acknowledged
 from zerotail.core.identity import Serial
 from zerotail.core.verdict import Doubt, Outcome, Verdict, Violation
 from zerotail.drill.checker import SIMULATED, Expect, check
@@ -27,6 +28,7 @@ from zerotail.drill.history import (
     StageDeclared,
     StateReached,
     SubmitAccepted,
+    SubmitInvoked,
 )
 from zerotail.drill.recording import History
 
@@ -98,6 +100,19 @@ def test_a_serial_that_is_told_late_still_counts() -> None:
     assert check(put(events, answer, first, answer), expect).outcome is Outcome.PASSED
     lie = replace(answer, serial=Serial(answer.serial + 1))
     assert check(put(events, answer, first, lie), expect).broken_rules == ("S14",)
+
+
+def test_serials_that_the_business_gives_need_not_follow_the_clock() -> None:
+    for seed in range(100):
+        events, expect = clean(seed)
+        late = submission_came_after_a_later_serial_was_acknowledged(random.Random(seed), events)
+        if late is None:
+            continue
+        given = [
+            replace(event, serial=Serial(1)) if type(event) is SubmitInvoked else event for event in late
+        ]
+        assert check(late, expect).broken_rules == ("S19",)
+        assert check(given, expect).broken_rules == ()
 
 
 def test_an_ended_lineage_that_emitted_the_same_is_harmless() -> None:
