@@ -64,6 +64,22 @@ def dumb_receiver_gets_a_number_twice_and_nobody_lists_it(
 
 
 @breaks("S3")
+def doubt_is_listed_where_doubts_excuse_nothing(rng: random.Random, events: Events) -> Events | None:
+    a = one(rng, accepted(events))
+    if a is None:
+        return None
+    doubt = DoubtListed(
+        channel=a.channel,
+        partition=a.partition,
+        number=a.number,
+        epoch=a.epoch,
+        incarnation=a.incarnation,
+        time=a.time,
+    )
+    return put(events, a, a, doubt, a)
+
+
+@breaks("S3")
 def listed_doubt_is_accepted_once_too_often(rng: random.Random, events: Events) -> Events | None:
     doubt = one(rng, each(events, DoubtListed))
     if doubt is None:

@@ -18,6 +18,7 @@ from zerotail.core.identity import Serial
 from zerotail.core.verdict import Doubt, Outcome, Verdict, Violation
 from zerotail.drill.checker import SIMULATED, Expect, check
 from zerotail.drill.history import (
+    ChannelClaimed,
     ChannelDeclared,
     DivergentSegment,
     EmissionAttempted,
@@ -25,10 +26,12 @@ from zerotail.drill.history import (
     FaultBegan,
     FinalSegment,
     FinalSite,
+    Released,
     StageDeclared,
     StateReached,
     SubmitAccepted,
     SubmitInvoked,
+    SubmitUnknown,
 )
 from zerotail.drill.recording import History
 
@@ -83,6 +86,7 @@ def test_the_same_violation_many_times_is_one_entry_with_a_count() -> None:
     wrong = [replace(e, serial=Serial(900)) if type(e) is SubmitAccepted else e for e in events]
     (violation,) = check(wrong, expect).violations
     assert (violation.rule, violation.count) == ("S14", len(told))
+    assert violation.witness[0].sequence == each(events, SubmitAccepted)[0].sequence
 
 
 def test_judging_changes_nothing_and_gives_the_same_twice() -> None:
@@ -177,6 +181,29 @@ def test_a_fault_without_work_during_it_leaves_the_verdict_open() -> None:
     quiet = [e for e in events if type(e) not in (EmissionAttempted, SubmitAccepted) or e.time < fault.time]
     assert "N3" in check(quiet, strict).open_rules
     assert check(events, strict).outcome is Outcome.PASSED
+
+
+def test_work_before_a_fault_counts_only_when_it_was_completed() -> None:
+    events, expect = clean(5)
+    fault = next(f for f in each(events, FaultBegan))
+    only_asked = [
+        e for e in events if type(e) not in (EmissionAttempted, SubmitAccepted) or e.time > fault.time
+    ]
+    assert "N3" in check(only_asked, expect).open_rules
+
+
+def test_the_states_that_were_reached_are_counted_as_they_happened() -> None:
+    for seed in range(30):
+        events, expect = clean(seed)
+        counted = check(events, expect).counted
+        releases, opened = each(events, Released), each(events, EpochOpened)
+        assert counted.get("exposed release", 0) == sum(r.by == "exposure" for r in releases)
+        assert counted.get("takeover", 0) == sum(o.cause == "takeover" for o in opened)
+        assert counted.get("unknown outcome", 0) == len(each(events, SubmitUnknown))
+        assert counted["faults"] == len(each(events, FaultBegan))
+        refused = sum(c.answer == "older-epoch" for c in each(events, ChannelClaimed))
+        refused += sum(a.answer == "older-epoch" for a in each(events, EmissionAttempted))
+        assert counted.get("refused by fence", 0) == refused
 
 
 def test_an_idle_channel_and_idle_clients_leave_the_verdict_open() -> None:
