@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from histories.database import (
     SITES,
@@ -93,17 +94,15 @@ class Disasters(Sending):
         self.pending = []
         self._fold()
 
-    def rejoin(self) -> None:
-        """The deposed site comes back as standby; what only it had is kept for audit."""
+    def find_divergent(self, found: Literal["deposed", "audit"]) -> None:
+        """What only the deposed site has, as it is found there, or as it is kept."""
         assert self.deposed_log is not None
-        other = SITES[1 - self.active]
         ours = {item.chain for _, item in self.log if isinstance(item, FinalSegment)}
         theirs = [item for _, item in self.deposed_log if isinstance(item, FinalSegment)]
-        tail = [segment for segment in theirs if segment.chain not in ours]
-        for found in ("deposed", "audit"):
-            for segment in tail:
+        for segment in theirs:
+            if segment.chain not in ours:
                 divergent = DivergentSegment(
-                    site=other,
+                    site=SITES[1 - self.active],
                     stage=segment.stage,
                     partition=segment.partition,
                     segment=segment.segment,
@@ -113,6 +112,11 @@ class Disasters(Sending):
                     emissions=segment.emissions,
                 )
                 self.say("reader", divergent)
+
+    def rejoin(self) -> None:
+        """The deposed site comes back as standby; what only it had is kept for audit."""
+        self.find_divergent("deposed")
+        self.find_divergent("audit")
         self.deposed_log = None
         self.say("nemesis", FaultEnded(fault=self.fault_to_end))
         self.attach()

@@ -39,6 +39,8 @@ class Sending(Flow):
         for channel, kind in self.channels.items():
             if kind == "R2":
                 self.claim(s, channel)
+                if self.random.random() < 0.1:  # it lost the answer and asks again
+                    self.claim(s, channel)
         for stream, last in self.received.items():
             forgotten = self.random.randint(0, 2) if self.channels[stream[0]] in ("R0", "R1") else 0
             s.sent[stream] = max(0, last - forgotten)

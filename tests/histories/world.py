@@ -103,6 +103,7 @@ class World(Disasters):
             case "deposed":
                 assert self.deposed_log is not None
                 self._read(other, "deposed", self.deposed_log)
+                self.find_divergent("deposed")
             case _:
                 self.say("reader", FinalSite(site=other, role="lost"))
         for (stage, partition), segments in self.journal.items():

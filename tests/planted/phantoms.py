@@ -29,6 +29,7 @@ from zerotail.drill.history import (
     Emission,
     FinalInstruction,
     FinalSite,
+    StageDeclared,
     SubmitAccepted,
     SubmitFailed,
     SubmitInvoked,
@@ -98,6 +99,20 @@ def upstream_emission_was_changed(rng: random.Random, events: Events) -> Events 
         for e in segment.emissions
     )
     return everywhere(events, segment, lambda s: replace(s, emissions=changed))
+
+
+@breaks("S2")
+def stage_takes_a_producer_it_does_not_know(rng: random.Random, events: Events) -> Events | None:
+    segment = one(rng, journal(events))
+    if segment is None:
+        return None
+    producer = segment.runs[0].producer
+    return [
+        replace(event, producers=tuple(p for p in event.producers if p != producer))
+        if type(event) is StageDeclared and event.stage == segment.stage
+        else event
+        for event in events
+    ]
 
 
 # S16 no resurrection.
