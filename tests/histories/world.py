@@ -122,8 +122,6 @@ class World(Disasters):
                         self.say("reader", state)
 
     def _read(self, site: SiteName, role: str, log: list[tuple[int, Item]]) -> None:
-        epochs = tuple(item for _, item in log if isinstance(item, int))
-        self.say("reader", FinalSite(site=site, role=role, epochs=epochs))  # type: ignore[arg-type]
         for _, item in log:
             if isinstance(item, Row):
                 row = FinalInstruction(
@@ -137,6 +135,8 @@ class World(Disasters):
                 self.say("reader", row)
             elif isinstance(item, FinalSegment):
                 self.say("reader", replace(item, site=site))
+        epochs = tuple(item for _, item in log if isinstance(item, int))
+        self.say("reader", FinalSite(site=site, role=role, epochs=epochs))  # type: ignore[arg-type]
 
     def mirror(self) -> None:
         offset = Offset(0)

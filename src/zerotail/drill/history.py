@@ -333,7 +333,8 @@ class Measured(Event, frozen=True):
 class FinalSite(Event, frozen=True):
     """How a site ended. The journal of the one `active` site is the final journal.
 
-    `standby`: attached and caught up. `deposed`: readable, not rejoined. `lost`: nothing to read.
+    `standby`: attached and caught up. `deposed`: readable, not rejoined. `lost`: nothing to read. Written
+    when the rest of the site has been read, so that a reading that was cut short is not taken for a loss.
     """
 
     site: SiteName

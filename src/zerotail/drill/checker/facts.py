@@ -135,10 +135,14 @@ class Facts:
     # The final journal.
 
     @cached_property
+    def active_sites(self) -> list[FinalSite]:
+        """The sites that ended active; one, if all is well."""
+        return list({site.site: site for site in self.sites if site.role == "active"}.values())
+
+    @cached_property
     def active(self) -> FinalSite | None:
         """The site whose journal is the final one; None if none says so, or if more than one does."""
-        found = [site for site in self.sites if site.role == "active"]
-        return found[0] if len(found) == 1 else None
+        return self.active_sites[0] if len(self.active_sites) == 1 else None
 
     @cached_property
     def journals(self) -> dict[SiteName, dict[Place, list[FinalSegment]]]:

@@ -41,9 +41,8 @@ def canonical_content(segment: FinalSegment) -> bytes:
 
 def prefix_agreement(facts: Facts) -> Iterator[Finding]:
     """S9: the standby has the same journal and rows, a deposed site the same journal up to the cut."""
-    active_sites = [site for site in facts.sites if site.role == "active"]
-    if len(active_sites) > 1:
-        yield Finding("two sites ended active", tuple(active_sites[:2]))
+    if len(facts.active_sites) > 1:
+        yield Finding("two sites ended active", tuple(facts.active_sites[:2]))
     if facts.active is None:
         return
     for site in facts.sites:
