@@ -1,1 +1,1 @@
-"""Rehearsed disasters on real processes, each with a verdict."""
+"""Rehearsed disasters on real processes: what is done, what is recorded meanwhile, and the verdict on the record."""
