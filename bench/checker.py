@@ -125,9 +125,7 @@ def opening(epoch: Epoch, site: SiteName, before: FinalSegment | None) -> Iterat
         cuts = (Cut(STAGE, PARTITION, before.segment, end, before.chain),)
     opened = EpochOpened(epoch=epoch, site=site, mode="gated", cause="start", cuts=cuts)
     yield "operator", replace(opened, mode="exposed", cause="takeover") if before else opened
-    claim = ChannelClaimed(
-        channel=CHANNELS[0], epoch=epoch, incarnation=Incarnation(1), site=site, answer="accepted"
-    )
+    claim = ChannelClaimed(channel=CHANNELS[0], epoch=epoch, incarnation=Incarnation(1), site=site, answer="accepted")
     yield "receiver", claim
 
 

@@ -7,7 +7,6 @@ out: hashes are not for SQL.
 """
 
 # The only text put into a query is this module's own.
-# ruff: noqa: S608
 
 from __future__ import annotations
 
@@ -312,9 +311,7 @@ def broken_rules(events: Iterable[AnyEvent]) -> set[str]:
     connection = _loaded(events)
     try:
         return {
-            rule
-            for rule, queries in _RULES.items()
-            if any(connection.execute(query).fetchone() for query in queries)
+            rule for rule, queries in _RULES.items() if any(connection.execute(query).fetchone() for query in queries)
         }
     finally:
         connection.close()

@@ -160,9 +160,7 @@ class Disasters(Sending):
         self.faults += 1
         fault = f"f{self.faults}"
         target = self.sender.process
-        self.say(
-            "nemesis", FaultBegan(fault=fault, action="kill -9", target=target, bit=True, evidence="pid gone")
-        )
+        self.say("nemesis", FaultBegan(fault=fault, action="kill -9", target=target, bit=True, evidence="pid gone"))
         self.crash_sender()
         self.start_sender()
         self.keep_busy()

@@ -51,9 +51,7 @@ class Flow(Database):
         else:
             self.submitted += 1
             name = f"u-{self.submitted}"
-            submission = Submission(
-                name, r.choice(self.producers), r.choice(self.partitions), self._digest(name)
-            )
+            submission = Submission(name, r.choice(self.producers), r.choice(self.partitions), self._digest(name))
         invoked = SubmitInvoked(
             id=submission.id,
             producer=submission.producer,
@@ -82,9 +80,7 @@ class Flow(Database):
             self._end(submission, SubmitFailed(id=submission.id), self.unknown if r.random() < 0.5 else None)
         else:
             serial = Serial(len(self.rows[submission.producer, submission.partition]) + 1)
-            self.commit(
-                Row(submission.producer, submission.partition, serial, submission.id, submission.digest)
-            )
+            self.commit(Row(submission.producer, submission.partition, serial, submission.id, submission.digest))
 
     def _end(self, submission: Submission, event: Event, into: list[Submission] | None = None) -> None:
         self.pending.remove(submission)

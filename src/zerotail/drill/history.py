@@ -84,9 +84,7 @@ def _kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-class Event(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=_kebab, omit_defaults=True, gc=False
-):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=_kebab, omit_defaults=True, gc=False):
     """What all events have; a `HistoryWriter` fills in the three, a simulated run gives them itself."""
 
     time: int = 0

@@ -65,9 +65,7 @@ def test_violations_come_in_the_order_of_the_rule_list() -> None:
 
 def test_a_witness_names_file_and_line_and_tells_what_happened() -> None:
     events, expect = clean(5)
-    attempt = next(
-        a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3"
-    )
+    attempt = next(a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3")
     verdict = check(put(events, attempt, attempt, attempt), expect)
     assert verdict.broken_rules == ("S3",)
     (violation,) = verdict.violations
@@ -112,9 +110,7 @@ def test_serials_that_the_business_gives_need_not_follow_the_clock() -> None:
         late = submission_came_after_a_later_serial_was_acknowledged(random.Random(seed), events)
         if late is None:
             continue
-        given = [
-            replace(event, serial=Serial(1)) if type(event) is SubmitInvoked else event for event in late
-        ]
+        given = [replace(event, serial=Serial(1)) if type(event) is SubmitInvoked else event for event in late]
         assert check(late, expect).broken_rules == ("S19",)
         assert check(given, expect).broken_rules == ()
 
@@ -186,9 +182,7 @@ def test_a_fault_without_work_during_it_leaves_the_verdict_open() -> None:
 def test_work_before_a_fault_counts_only_when_it_was_completed() -> None:
     events, expect = clean(5)
     fault = next(f for f in each(events, FaultBegan))
-    only_asked = [
-        e for e in events if type(e) not in (EmissionAttempted, SubmitAccepted) or e.time > fault.time
-    ]
+    only_asked = [e for e in events if type(e) not in (EmissionAttempted, SubmitAccepted) or e.time > fault.time]
     assert "N3" in check(only_asked, expect).open_rules
 
 
@@ -234,8 +228,7 @@ def test_a_simulated_run_needs_neither_faults_nor_a_standby() -> None:
     bare = [
         event
         for event in events
-        if (type(event) is not FaultBegan and getattr(event, "site", site) == site)
-        or type(event) is EpochOpened
+        if (type(event) is not FaultBegan and getattr(event, "site", site) == site) or type(event) is EpochOpened
     ]
     assert "N2" not in check(bare, SIMULATED).open_rules
     assert check(events, SIMULATED).outcome is Outcome.PASSED

@@ -65,9 +65,7 @@ Source: TypeAlias = tuple[ProducerName, PartitionNumber]
 Owed: TypeAlias = "FinalInstruction | FinalSegment"
 """Where a record that a stage has to take is written down: its row, or the upstream segment that emits it."""
 Submission: TypeAlias = SubmitInvoked | SubmitAccepted | SubmitFailed | SubmitUnknown
-Sending: TypeAlias = (
-    EpochOpened | ModeChanged | ReplicationChanged | Released | ChannelClaimed | EmissionAttempted
-)
+Sending: TypeAlias = EpochOpened | ModeChanged | ReplicationChanged | Released | ChannelClaimed | EmissionAttempted
 
 
 class Facts:
@@ -174,9 +172,7 @@ class Facts:
     @cached_property
     def taken(self) -> dict[tuple[StageName, PartitionNumber, ProducerName], Counting[FinalSegment]]:
         """Which serials of each producer the final journal holds."""
-        taken: dict[tuple[StageName, PartitionNumber, ProducerName], Counting[FinalSegment]] = defaultdict(
-            Counting
-        )
+        taken: dict[tuple[StageName, PartitionNumber, ProducerName], Counting[FinalSegment]] = defaultdict(Counting)
         for (stage, partition), segments in self.journal.items():
             for segment in segments:
                 for run in segment.runs:
