@@ -25,6 +25,7 @@ from zerotail.errors import Refused
 
 ROWS_PER_BATCH = 65536
 """The most rows that leave in one gathered batch: their bytes must be within reach of 32-bit offsets."""
+_NOWHERE = Offset(0)  # for records that were not read from a log
 _LONG_RUN = 512
 """From this mean length of runs on, slices cost less than gathering row by row."""
 
@@ -104,7 +105,7 @@ class Merge:
         ]
         return min(places, default=self.order.next_position)
 
-    def put(self, producer: ProducerNumber, payload: pa.RecordBatch, offset: Offset = Offset(0)) -> None:  # noqa: B008
+    def put(self, producer: ProducerNumber, payload: pa.RecordBatch, offset: Offset = _NOWHERE) -> None:
         """Take in a producer's next records, read from `offset` on; those behind the order's end are left."""
         queue = self._queues[producer]
         payload = payload.slice(0, max(0, self.order.vector_after[producer] + 1 - queue.end_serial))
@@ -188,9 +189,7 @@ class Merge:
 
     def refusal(self) -> Refused:
         """Says which record is missing, when nothing more can be read."""
-        blocked = self.blocked_on()
-        assert blocked is not None  # noqa: S101  # only a blocked merge lacks a record
-        return missing_record(*blocked, self.position)
+        return missing_record(self.order, self.complete_to())
 
     def _first_held(self) -> Position:
         held = [(p, q.next_serial) for p, q in self._queues.items() if q.pieces]
@@ -201,8 +200,9 @@ class Merge:
         return self.order.next_position if found is None else found
 
 
-def missing_record(producer: ProducerNumber, serial: Serial, position: Position) -> Refused:
+def missing_record(order: Order, position: Position) -> Refused:
     """The refusal for a record that the journal has and no source gives."""
+    producer, serial = order.record_at(position)
     return Refused(
         f"record (producer {producer}, serial {serial}), at position {position} of the journal, is missing",
         why="Its consequences may be outside already; going on without it would change the order behind it.",

@@ -58,7 +58,7 @@ class CacheLimit:
 
     def step(self, batch: Batch) -> int:
         """How many rows of a batch to take in at once when all of them are too many."""
-        row_bytes = max(1, batch.payload.nbytes // len(batch))
+        row_bytes = max(1, int(batch.payload.nbytes) // len(batch))
         return max(1, min(self.messages, self.bytes // row_bytes) // _STEPS_PER_LIMIT)
 
 

@@ -39,14 +39,16 @@ class _Window:
         self.times = np.zeros(len(self.rows), dtype=np.int64)
         """For each position when its record arrived: how many news had arrived before."""
         self.parts: list[pa.RecordBatch] = []
-        self.rows_kept = 0
         self.records = 0
         self.held_bytes = 0
 
-    def missing(self) -> Position | None:
-        """The first position that has no record."""
-        if self.records == len(self.rows):
-            return None
+    @property
+    def is_full(self) -> bool:
+        """Whether every position has its record."""
+        return self.records == len(self.rows)
+
+    def first_missing(self) -> Position:
+        """The first position that has no record, in a window that is not full."""
         return Position(self.first_position + int((self.rows < 0).argmax()))
 
     def vacant(self, positions: Numbers) -> npt.NDArray[np.bool_]:
@@ -61,10 +63,9 @@ class _Window:
     def put(self, positions: Numbers, times: Numbers, part: pa.RecordBatch) -> None:
         """Keep rows at their positions, none of which has one yet."""
         places = positions - self.first_position
-        self.rows[places] = np.arange(self.rows_kept, self.rows_kept + len(places))
+        self.rows[places] = np.arange(self.records, self.records + len(places))
         self.times[places] = times
         self.parts.append(part)
-        self.rows_kept += len(places)
         self.records += len(places)
         self.held_bytes += part.nbytes
 
@@ -91,14 +92,12 @@ class _Scatter:
         while self._first * self._size < len(self._order):
             batch = next(batches, None)
             if batch is None:
-                position = self._window(self._first).missing()
-                assert position is not None  # noqa: S101  # a full window would have left
-                raise missing_record(*self._order.record_at(position), position)
+                raise missing_record(self._order, self._window(self._first).first_missing())
             self._tally.poll(batch)
             self._tally.count(partition_records=batch.records_read, foreign=batch.foreign)
             if len(batch):
                 self._take_in(batch)
-            while (window := self._windows.get(self._first)) is not None and window.missing() is None:
+            while (window := self._windows.get(self._first)) is not None and window.is_full:
                 self._count(self._windows.pop(self._first))
                 self._first += 1
                 yield window.gather()
