@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,7 +24,7 @@ def value_of(record: Record) -> bytes:
     return b"%d/%d" % record
 
 
-def payload_of(records: list[Record], offsets: list[int]) -> pa.RecordBatch:
+def payload_of(records: Sequence[Record], offsets: Sequence[int]) -> pa.RecordBatch:
     """The records as Kafka would give them; values tell them apart, headers say who they are."""
     headers = [encode_column(1, p, s, 0)[0].as_py() if p >= 0 else None for p, s in records]
     return pa.record_batch(

@@ -72,6 +72,18 @@ def test_many_producers_are_packed_in_more_than_a_byte_each(producers: int) -> N
     assert len(order.encoded) <= 1 + packed_bytes(2 * producers, producers)
 
 
+@BOTH_WAYS
+def test_runs_that_are_fewer_than_the_packed_bytes_but_not_shorter_are_packed(
+    few_records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment, "_FEW_RECORDS", few_records)
+    runs = Runs.of([(1, 41), *((2 + run % 4, 1) for run in range(22))])
+    assert (len(runs), packed_bytes(runs.records, 5)) == (23, 24)
+    order = encode_order(runs)
+    assert (order.encoded[0], len(order.encoded)) == (PACKED, 1 + 24)
+    assert decode_order(order) == runs
+
+
 def test_bursts_of_two_producers_cost_a_byte_each() -> None:
     order = encode_order(Runs.of([(1, 100), (2, 100)] * 500))
     assert (order.encoded[0], len(order.encoded)) == (RUNS, 1 + 1 + 1000)
