@@ -65,11 +65,13 @@ class _Queue:
 class Merge:
     """The records at hand, and how far the order is complete.
 
-    >>> merge = Merge(Order(Runs.of([(1, 1), (2, 1)])))
-    >>> merge.put(ProducerNumber(2), pa.record_batch({"value": ["b1"]}))
+    >>> from zerotail.core.order import Runs
+    >>> a, b = ProducerNumber(1), ProducerNumber(2)
+    >>> merge = Merge(Order(Runs.of([(a, 1), (b, 1)])))
+    >>> merge.put(b, pa.record_batch({"value": ["b1"]}))
     >>> merge.blocked_on()
     (1, 1)
-    >>> merge.put(ProducerNumber(1), pa.record_batch({"value": ["a1"]}))
+    >>> merge.put(a, pa.record_batch({"value": ["a1"]}))
     >>> [batch.to_pydict() for batch in merge.ready()]
     [{'value': ['a1', 'b1']}]
     """

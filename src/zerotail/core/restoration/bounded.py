@@ -74,9 +74,12 @@ class _Lag:
 def bounded(order: Order, log: Log, limit: CacheLimit) -> Restored:
     """The records of the order, in order, with no more than the limit kept; refused if one is missing.
 
-    >>> restored = bounded(order, log, CacheLimit(messages=10_000, bytes=64_000_000))
-    >>> for batch in restored:
-    ...     apply(batch)
+    `log` is any partition that can be opened at an offset:
+
+        restored = bounded(order, log, CacheLimit(messages=10_000, bytes=64_000_000))
+        for batch in restored:
+            apply(batch)
+        print(restored.statistics)
     """
     tally = Tally()
     tally.count(partition_records=log.records)
