@@ -24,7 +24,8 @@ from zerotail.core.order import Numbers, Order
 from zerotail.errors import Refused
 
 ROWS_PER_BATCH = 65536
-"""The most rows that leave in one gathered batch: their bytes must be within reach of 32-bit offsets."""
+BYTES_PER_BATCH = 64 * 2**20
+"""About the most that leaves in one gathered batch: Arrow's 32-bit offsets end at 2 GiB."""
 _NOWHERE = Offset(0)  # for records that were not read from a log
 _LONG_RUN = 512
 """From this mean length of runs on, slices cost less than gathering row by row."""
@@ -120,8 +121,9 @@ class Merge:
     def ready(self) -> Iterator[pa.RecordBatch]:
         """Everything up to the first record that is not at hand, in order."""
         complete = self.complete_to()
+        rows = self._rows_per_batch()
         while self.position < complete:
-            first, self.position = self.position, Position(min(complete, self.position + ROWS_PER_BATCH))
+            first, self.position = self.position, Position(min(complete, self.position + rows))
             begin, end, lengths = self.order.runs_between(first, self.position)
             if self.position - first >= _LONG_RUN * len(lengths):
                 owners = self.order.indexes[begin:end].tolist()
@@ -129,6 +131,11 @@ class Merge:
                     yield from self._by_index[owner].pull(length)
             else:
                 yield self._gather(begin, end, lengths)
+
+    def _rows_per_batch(self) -> int:
+        held_rows = sum(queue.end_serial - queue.next_serial for queue in self._by_index)
+        held_bytes = sum(queue.held_bytes for queue in self._by_index)
+        return max(1, min(ROWS_PER_BATCH, BYTES_PER_BATCH * held_rows // max(1, held_bytes)))
 
     def _gather(self, begin: int, end: int, lengths: Numbers) -> pa.RecordBatch:
         """The rows of these runs: the pieces laid end to end by producer, and taken in order."""

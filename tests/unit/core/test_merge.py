@@ -179,6 +179,17 @@ def test_what_is_ready_leaves_in_batches_of_limited_size(monkeypatch: pytest.Mon
     assert batches == [["a1", "b1", "b2", "a2"], ["b3", "b4", "a3", "b5"], ["b6"]]
 
 
+def test_what_is_ready_leaves_in_batches_of_limited_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order(Runs.of([(A, 1), (B, 1)] * 4))
+    for most_bytes, sizes in ((1, [1] * 8), (312, [3, 3, 2]), (831, [7, 1]), (832, [8]), (10**9, [8])):
+        monkeypatch.setattr(module, "BYTES_PER_BATCH", most_bytes)
+        merge = Merge(order)
+        for producer in (A, B):
+            merge.put(producer, piece(*["x" * 100] * 4))
+        assert merge.held_bytes(A) + merge.held_bytes(B) == 832
+        assert [batch.num_rows for batch in merge.ready()] == sizes
+
+
 def test_the_refusal_names_the_record_and_its_position_and_what_to_type() -> None:
     merge = Merge(Order(Runs.of([(A, 1), (B, 1)]), first_position=40))
     merge.put(A, piece("a1"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -241,6 +241,13 @@ def test_more_headers_than_a_column_can_hold_are_misused_before_memory_is_taken(
     most = (2**31 - 1) // 32
     with pytest.raises(Misused, match=f"one column holds {most} headers at most, not {most + 1}"):
         encode_column(257, 2, np.broadcast_to(np.int64(1), most + 1), 0)
+
+
+def test_headers_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        HEADER.serial = Serial(2)  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        decode_column(pa.array([encode(HEADER)])).own = np.zeros(1, dtype=np.bool_)  # type: ignore[misc]
 
 
 def test_digests_of_a_column_are_the_digests_of_its_values() -> None:

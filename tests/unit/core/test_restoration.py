@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from zerotail.core.restoration import Batch, CacheLimit, Statistics, bounded, sc
 from zerotail.core.restoration.arrivals import admit, foresee, sort_arrivals, split
 from zerotail.core.restoration.statistics import Tally
 from zerotail.errors import Misused, Refused
+
+scatter_module = sys.modules[scatter.__module__]
 
 A, B, C = ProducerNumber(1), ProducerNumber(2), ProducerNumber(3)
 NOTES = Order(Runs.of([(A, 2), (B, 2), (A, 1)]))
@@ -323,6 +326,17 @@ def test_a_window_leaves_only_when_it_is_full() -> None:
     assert [batch.num_rows for batch in restored] == [2, 2, 1]
     assert restored.statistics.peak_cache_bytes > 0
     assert restored.statistics.peak_cache_messages == 0
+
+
+def test_a_window_with_more_bytes_than_arrow_can_address_is_misused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scatter_module, "_MOST_BYTES", 100)
+    with pytest.raises(Misused, match=r"a window of 5 records holds \d+ bytes; 100 is the most") as misused:
+        values_of(scatter(NOTES, ListLog(DISORDERED).open(None)))
+    assert (misused.value.why, len(misused.value.tries)) == (
+        "Arrow counts the bytes of a column with 32 bits.",
+        1,
+    )
+    assert values_of(scatter(NOTES, ListLog(DISORDERED, [1]).open(None), window=1)) == values_in_order(NOTES)
 
 
 def test_scatter_skips_batches_without_a_record_of_ours() -> None:

@@ -20,6 +20,9 @@ from zerotail.core.merge import ROWS_PER_BATCH, missing_record
 from zerotail.core.order import BEYOND, Numbers, Order
 from zerotail.core.restoration.batch import Batch
 from zerotail.core.restoration.statistics import Restored, Tally
+from zerotail.errors import Misused
+
+_MOST_BYTES = 2**31 - 1
 
 
 def scatter(order: Order, batches: Iterable[Batch], *, window: int = ROWS_PER_BATCH) -> Restored:
@@ -71,6 +74,12 @@ class _Window:
 
     def gather(self) -> pa.RecordBatch:
         """All rows, in order."""
+        if self.held_bytes > _MOST_BYTES:
+            raise Misused(
+                f"a window of {self.records} records holds {self.held_bytes} bytes; {_MOST_BYTES} is the most",
+                why="Arrow counts the bytes of a column with 32 bits.",
+                tries=["scatter(…, window=…) with fewer records, or the unbounded restoration"],
+            )
         source = self.parts[0] if len(self.parts) == 1 else pa.concat_batches(self.parts)
         return source.take(pa.array(self.rows))
 
