@@ -129,7 +129,7 @@ def concatenate(parts: Iterable[Runs]) -> Runs:
 
 
 class Order:
-    """Where each record of an order stands. It may begin in the middle of history.
+    """Where each record of an order stands. It may begin in the middle of history, and never changes.
 
     >>> order = Order(Runs.of([(1, 2), (2, 2), (1, 1)]))
     >>> order.position(ProducerNumber(2), Serial(1)), order.record_at(Position(4))
@@ -164,6 +164,8 @@ class Order:
         self.first_serials = np.empty(len(runs), dtype=np.int64)
         owners = self.indexes[by_producer]
         self.first_serials[by_producer] = (self._before - self._bases)[owners] + self._rank_starts + 1
+        for shared in (self.indexes, self.starts, self.first_serials):
+            shared.setflags(write=False)
 
     @cached_property
     def vector_before(self) -> dict[ProducerNumber, Serial]:

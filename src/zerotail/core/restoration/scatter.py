@@ -75,8 +75,9 @@ class _Window:
     def gather(self) -> pa.RecordBatch:
         """All rows, in order."""
         if self.held_bytes > _MOST_BYTES:
+            held = f"a window of {self.records} records holds {self.held_bytes} bytes"
             raise Misused(
-                f"a window of {self.records} records holds {self.held_bytes} bytes; {_MOST_BYTES} is the most",
+                f"{held}; {_MOST_BYTES} is the most",
                 why="Arrow counts the bytes of a column with 32 bits.",
                 tries=["scatter(…, window=…) with fewer records, or the unbounded restoration"],
             )
