@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -63,6 +64,13 @@ def test_runs_are_equal_by_content() -> None:
     assert Runs.of([(A, 2)]) != [Run(A, 2)]
     with pytest.raises(TypeError, match="unhashable"):
         hash(EXAMPLE)
+
+
+def test_runs_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        EXAMPLE.counts = numbers(1)  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        Run(A, 2).count = 3  # type: ignore[misc]
 
 
 def test_runs_print_shortly() -> None:

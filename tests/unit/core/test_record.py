@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from zerotail.core import record
 from zerotail.core.identity import Epoch, ProducerNumber, Serial
 from zerotail.core.record import (
     NO_DIGEST,
@@ -248,6 +249,19 @@ def test_headers_cannot_be_changed() -> None:
         HEADER.serial = Serial(2)  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
         decode_column(pa.array([encode(HEADER)])).own = np.zeros(1, dtype=np.bool_)  # type: ignore[misc]
+
+
+def test_a_column_holds_exactly_as_many_headers_as_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "_MOST_ROWS", 3)
+    assert len(encode_column(257, 2, [1, 2, 3], 0)) == 3
+    with pytest.raises(Misused, match="3 headers at most, not 4"):
+        encode_column(257, 2, [1, 2, 3, 4], 0)
+
+
+def test_a_wrong_serial_is_named_even_beside_the_largest_epoch() -> None:
+    data = encode(replace(HEADER, epoch=Epoch(LARGEST)))
+    with pytest.raises(Refused, match="header has serial 0"):
+        decode(data[:16] + bytes(8) + data[24:])
 
 
 def test_digests_of_a_column_are_the_digests_of_its_values() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -158,6 +158,11 @@ def test_a_run_longer_than_the_segment_is_broken_before_sums_run_over(
     endless = b"\xff" * 8 + b"\x7f"
     with pytest.raises(Broken, match=r"a run has 9223372036854775808 records|the encoded counts are"):
         decode_order(order_of([1, 2], [3, 2], "01" + "0201" + "00" + 2 * endless.hex()))
+
+
+def test_a_segments_order_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        A_B_A.encoded = b""  # type: ignore[misc]
 
 
 def test_short_and_long_segments_differ_at_64_records(monkeypatch: pytest.MonkeyPatch) -> None:
