@@ -339,6 +339,11 @@ def test_a_window_with_more_bytes_than_arrow_can_address_is_misused(monkeypatch:
     assert values_of(scatter(NOTES, ListLog(DISORDERED, [1]).open(None), window=1)) == values_in_order(NOTES)
 
 
+def test_a_window_without_room_is_misused() -> None:
+    with pytest.raises(Misused, match="a window holds 1 record at least, not 0"):
+        scatter(NOTES, [], window=0)
+
+
 def test_scatter_skips_batches_without_a_record_of_ours() -> None:
     restored = scatter(Order(Runs.of([(A, 1)])), ListLog([FOREIGN, (A, 1)], [1]).open(None))
     assert values_of(restored) == names([(A, 1)])

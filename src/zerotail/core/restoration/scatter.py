@@ -27,6 +27,8 @@ _MOST_BYTES = 2**31 - 1
 
 def scatter(order: Order, batches: Iterable[Batch], *, window: int = ROWS_PER_BATCH) -> Restored:
     """The records of the order, in order, a window at a time; a missing record is refused by name."""
+    if window < 1:
+        raise Misused(f"a window holds 1 record at least, not {window}")
     tally = Tally()
     return Restored(_Scatter(order, window, tally).run(iter(batches)), tally)
 
@@ -36,7 +38,6 @@ class _Window:
 
     def __init__(self, first_position: int, next_position: int) -> None:
         self.first_position = first_position
-        self.next_position = next_position
         self.rows = np.full(next_position - first_position, -1, dtype=np.int64)
         """For each position its row, counted through all parts; -1 if it is missing."""
         self.times = np.zeros(len(self.rows), dtype=np.int64)
@@ -125,7 +126,7 @@ class _Scatter:
             self._tally.leave(int(batch.offsets[beyond[0]]))
         self._tally.read_to(int(batch.offsets[-1]) + 1)
         numbers = (positions - self._order.first_position) // self._size
-        wanted = (numbers >= self._first) & (positions >= self._order.first_position) & (positions != BEYOND)
+        wanted = (numbers >= self._first) & (positions != BEYOND)
         kept = np.zeros(len(batch), dtype=np.bool_)
         rows_by_window: dict[int, npt.NDArray[np.intp]] = {}
         for ahead in np.flatnonzero(np.bincount(numbers[wanted] - self._first)).tolist():
