@@ -83,6 +83,9 @@ def test_no_value_and_an_empty_value_have_different_digests() -> None:
 def test_the_smallest_and_largest_numbers_come_back(header: Header) -> None:
     assert decode(encode(header)) == header
     assert rows_of(pa.array([encode(header)])) == [header]
+    digest = np.frombuffer(header.digest, dtype="<u8")
+    column = encode_column(header.epoch, header.producer, header.serial, digest)
+    assert column.to_pylist() == [encode(header)]
 
 
 @pytest.mark.parametrize(
