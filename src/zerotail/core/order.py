@@ -149,6 +149,7 @@ class Order:
             raise Misused(f"an order holds {_MOST_PRODUCERS} producers at most, not {len(numbers)}")
         # A producer's index in `producers` serves wherever a small dense number is handier than its own.
         self.producers: tuple[ProducerNumber, ...] = tuple(map(ProducerNumber, numbers.tolist()))
+        self._index_of = {producer: index for index, producer in enumerate(self.producers)}
         # Index -1 is a producer that the order does not know: no serial before, no record in it.
         self._numbers = np.append(numbers, -1)
         self._before = np.array([*(given.get(number, 0) for number in self.producers), 0], dtype=np.int64)
@@ -186,7 +187,7 @@ class Order:
         """Where one record stands, None if the order does not hold it."""
         if not self.vector_before.get(producer, 0) < serial <= self.vector_after.get(producer, 0):
             return None
-        index = self.producers.index(producer)
+        index = self._index_of[producer]
         rank = int(self._bases[index]) + serial - self.vector_before[producer] - 1
         run = int(np.searchsorted(self._rank_starts, rank, side="right")) - 1
         return Position(rank + int(self._rank_shifts[run]))
@@ -236,7 +237,7 @@ class Order:
             return _NONE
         self.position(producer, first_serial)
         self.position(producer, next_serial - 1)
-        index = self.producers.index(producer)
+        index = self._index_of[producer]
         shift = int(self._bases[index] - self._before[index]) - 1
         first, last = first_serial + shift, next_serial + shift - 1
         begin, end = np.searchsorted(self._rank_starts, (first, last), side="right")
