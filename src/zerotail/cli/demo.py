@@ -41,9 +41,10 @@ def command(rows: int, folder: str | None, bindir: str | None, as_json: bool) ->
 
     with tempfile.TemporaryDirectory(prefix="zerotail-demo-") as scratch:
         where = Path(folder).resolve() if folder else Path(scratch) / "lab"
+        # A lab that was there before is refused, and is not ours to take down.
+        with steps_display("lab up") as tell_step:
+            layout = bring_up(LabSettings(where, bindir=bindir), lambda step: tell_step(step.part, step.done))
         try:
-            with steps_display("lab up") as tell_step:
-                layout = bring_up(LabSettings(where, bindir=bindir), lambda step: tell_step(step.part, step.done))
             with bars_display(_TITLES) as tell:
                 report = run_drill(layout, rows, tell)
         finally:

@@ -172,6 +172,13 @@ def test_a_wrong_call_changes_nothing_and_says_why(
     assert observe_lab(lab).well
 
 
+def test_a_demo_leaves_a_lab_that_was_there_before_alone(lab: Layout) -> None:
+    said = call("demo", "--dir", lab.folder)
+    assert said.code == 3
+    assert "ZT204" in said.err
+    assert observe_lab(lab).well
+
+
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert "ZT210" in call("lab", "up", "--dir", str(tmp_path / "file")).err
@@ -201,7 +208,7 @@ def test_a_jar_with_a_wrong_digest_is_refused_by_name(tmp_path: Path) -> None:
 
     here = jars_folder("kafka")
     there = tmp_path / "cache" / "jars" / here.parent.name
-    shutil.copytree(here, there / "kafka", copy_function=os.link)
+    shutil.copytree(here, there / "kafka", copy_function=os.symlink)
     victim = there / "kafka" / "kafka-clients-4.3.1.jar"
     victim.unlink()
     victim.write_bytes(b"something else")
