@@ -242,10 +242,13 @@ def test_two_labs_live_side_by_side(lab: Layout, folder: Path) -> None:
     assert observe_lab(lab).well
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_up_leaves_nothing(folder: Path, number: signal.Signals) -> None:
     with subprocess.Popen([*PROGRAM, "lab", "up", "--dir", str(folder)], stderr=subprocess.PIPE, text=True) as up:
         wait_until("servers are being started", lambda: len(processes_of(folder)) >= 4, Deadline.after(30))
+        up.send_signal(number)
+        # And once more, by somebody who has no patience, while the servers are being ended.
+        wait_until("they are being ended", lambda: len(processes_of(folder)) < 4, Deadline.after(30))
         up.send_signal(number)
         _, complained = up.communicate(timeout=60)
     assert up.returncode == 130
@@ -262,7 +265,7 @@ def test_what_a_killed_up_leaves_is_found_by_down(folder: Path) -> None:
     (folder / "lab.json").write_text("{")  # and its state is of no use
     assert call("lab", "status", "--dir", str(folder)).code == 3
     said = call("lab", "down", "--dir", str(folder), "--json")
-    assert said.answer("lab-down")["ended"] >= 4
+    assert said.answer("lab-down")["ended"] >= 1  # what only prepares a server has ended by itself, perhaps
     assert processes_of(folder) == []
     assert not folder.exists()
     assert call("lab", "down", "--dir", str(folder)).code == 0
