@@ -172,6 +172,21 @@ def test_a_wrong_call_changes_nothing_and_says_why(
     assert observe_lab(lab).well
 
 
+def test_a_primary_that_is_promoted_stays_as_it_is(lab: Layout) -> None:
+    said = call("lab", "promote", "east", "--dir", lab.folder, "--json")
+    assert said.answer("lab-promote")["timeline"] == 1
+    roles = {part.part: part.role for part in observe_lab(lab).parts}
+    assert roles["east.postgres"].startswith("primary, commits wait for FIRST 1 (west)")
+
+
+def test_a_standby_that_could_not_come_back_is_not_taken_away(lab: Layout) -> None:
+    assert cut_link(lab, "both", CutMode.RESET).bit
+    said = call("lab", "rejoin", "west", "--dir", lab.folder)
+    assert said.code == 4
+    assert "ZT301" in said.err
+    assert observe_lab(lab).well
+
+
 def test_a_demo_leaves_a_lab_that_was_there_before_alone(lab: Layout) -> None:
     said = call("demo", "--dir", lab.folder)
     assert said.code == 3
