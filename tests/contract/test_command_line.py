@@ -128,7 +128,9 @@ def test_doctor_says_what_to_type_when_something_is_missing() -> None:
     assert "✗ PostgreSQL" in said.out
     assert "type:  pip install 'zerotail[lab]'" in said.out
     answer = call("doctor", "--bindir", "nowhere-at-all", "--json").answer("doctor")
-    assert [finding["name"] for finding in answer["findings"] if not finding["ok"]] == ["PostgreSQL"]
+    missing = [finding for finding in answer["findings"] if not finding["ok"]]
+    assert [finding["name"] for finding in missing] == ["PostgreSQL"]
+    assert missing[0]["seen"] == f"not found in {Path.cwd() / 'nowhere-at-all'}"
 
 
 def test_a_closed_pipe_is_no_error() -> None:

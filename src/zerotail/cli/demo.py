@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zerotail.cli.lab_options import bindir_option
 from zerotail.cli.output import json_option, print_answer, print_json, tick
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _TITLES = {
 @click.command("demo", epilog="Example:  zerotail demo --rows 5000")
 @click.option("--rows", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="Rows to release.")
 @click.option("--dir", "folder", metavar="D", help="The lab's folder; a temporary one if not given.")
-@click.option("--bindir", metavar="FOLDER", help="PostgreSQL's programs, when not those of the lab extra.")
+@bindir_option
 @json_option
 def command(rows: int, folder: str | None, bindir: str | None, as_json: bool) -> int:
     """The whole story on this machine: two real sites, load, the loss of one, the other goes on.

@@ -106,3 +106,18 @@ def test_a_server_has_a_group_of_its_own_and_writes_its_log(folder: Path) -> Non
     wait_until("it has written", lambda: (folder / "log").read_text() == "hello\n", Deadline.after(10))
     assert os.getpgid(pid) == pid
     assert os.getsid(pid) == pid
+
+
+def test_a_process_whose_name_is_no_text_disturbs_nobody(folder: Path) -> None:
+    program = "import signal; open('/proc/self/comm', 'wb').write(b'\\xff) Z \\xfe'); print(flush=True); signal.pause()"
+    start(folder, Command("east.thing", [sys.executable, "-c", program], folder))
+    wait_until("it has its name", lambda: (folder / "log").read_text() == "\n", Deadline.after(10))
+    assert [process.part for process in processes_of(folder)] == ["east.thing"]
+
+
+def test_a_lab_is_found_in_a_folder_whose_name_is_no_text(folder: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(folder) + b"/\xff"))
+    odd.mkdir()
+    start(odd, Command("east.thing", WAIT_FOR_EVER, odd))
+    wait_until("it is found", lambda: processes_of(odd), Deadline.after(10))
+    assert len(kill(odd, {"east.thing"}, Deadline.after(10))) == 1

@@ -52,7 +52,7 @@ def test_an_up_that_lacks_something_leaves_neither_folder_nor_promised_ports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(Refused, match="Java"):
+    with pytest.raises(Refused, match=r"Java 17, and there is no java in .*, where JAVA_HOME points"):
         bring_up(LabSettings(tmp_path / "lab"))
     assert not (tmp_path / "lab").exists()
     registry = next((tmp_path / "registry").glob("zerotail-*/ports.json"))
