@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from support.command import PROGRAM, call
 from zerotail.cli.answers import ANSWERS, json_schema
 from zerotail.cli.frame import COMMANDS, _failure_of, zerotail
+from zerotail.cli.progress import steps_display
 
 
 def every_command(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -214,6 +216,20 @@ def test_colour_is_for_terminals_that_want_it() -> None:
     assert "\x1b[" not in on_a_terminal("nonsense", NO_COLOR="1")
     assert "\x1b[" not in on_a_terminal("nonsense", TERM="dumb")
     assert "\x1b[" not in call("nonsense").err
+
+
+def test_progress_on_a_dumb_terminal_is_a_line_per_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", "dumb")
+    with steps_display("lab up") as tell:
+        tell("link", False)
+        tell("link", True)
+        assert shown.getvalue().startswith("lab up: link ready after ")
 
 
 def test_debug_shows_where_an_error_comes_from() -> None:
