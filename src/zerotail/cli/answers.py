@@ -77,10 +77,51 @@ class LabRejoinAnswer:
     site: str
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigProblem:
+    """Something wrong in the configuration, and where."""
+
+    origin: str
+    file: str | None
+    line: int | None
+    column: int | None
+    key: str
+    problem: str
+    suggestion: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigCheckAnswer:
+    """`zerotail config check`."""
+
+    ok: bool
+    file: str
+    problems: tuple[ConfigProblem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigShowAnswer:
+    """`zerotail config show`; `origins` when they were asked for."""
+
+    file: str
+    configuration: dict[str, Any]
+    origins: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSchemaAnswer:
+    """`zerotail config schema --json`."""
+
+    json_schema: dict[str, Any]
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
     "doctor": DoctorAnswer,
+    "config-check": ConfigCheckAnswer,
+    "config-show": ConfigShowAnswer,
+    "config-schema": ConfigSchemaAnswer,
     "demo": DrillReport,
     "lab-up": LabUpAnswer,
     "lab-down": LabDownAnswer,

@@ -41,10 +41,11 @@ def check(path: str | None, settings: Sequence[str], without_secrets: bool, as_j
 
     Exits with 0 when it can be used, with 2 when not.
     """
-    from zerotail.config import find_configuration_file, problems
+    from zerotail.config import find_configuration_file, problems, shown_path
 
-    file = str(find_configuration_file(path))
-    found = problems(file, None, _flags_of(settings), with_secrets=not without_secrets)
+    named = find_configuration_file(path)
+    file = shown_path(named)
+    found = problems(named, None, _flags_of(settings), with_secrets=not without_secrets)
     if as_json:
         answer = {"ok": not found, "file": file, "problems": [problem.to_json() for problem in found]}
         print_json("config-check", answer)

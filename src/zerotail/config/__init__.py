@@ -22,6 +22,7 @@ from zerotail.config.loading import (
     load_values,
     load_with_origins,
     problems,
+    shown_path,
 )
 from zerotail.config.model import (
     Configuration,
@@ -87,5 +88,6 @@ __all__ = [
     "origins",
     "problems",
     "render",
+    "shown_path",
     "shown_values",
 ]

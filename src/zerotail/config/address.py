@@ -1,5 +1,4 @@
-"""Connection strings, URLs and broker lists: taken apart with their references masked, checked, filled in
-safely.
+"""Connection strings, URLs and broker lists: taken apart with references masked, checked, filled in.
 
 A password may stand in any of the first two, and only as a reference. Messages name keys, never values.
 """
@@ -19,15 +18,15 @@ _LOOKS_SECRET = re.compile(
     re.IGNORECASE,
 )
 
-# The options of libpq 18; https://www.postgresql.org/docs/18/libpq-connect.html
+# The options of libpq 18 but for `replication`, and those of OAuth, which make the client open addresses.
 _OPTIONS_OF_LIBPQ = """
     application_name channel_binding client_encoding connect_timeout dbname fallback_application_name
     gssdelegation gssencmode gsslib host hostaddr keepalives keepalives_count keepalives_idle
     keepalives_interval krbsrvname load_balance_hosts max_protocol_version min_protocol_version options
-    passfile password port require_auth requirepeer requiressl scram_client_key scram_server_key service
-    servicefile sslcert sslcertmode sslcompression sslcrl sslcrldir sslkey sslkeylogfile
-    ssl_max_protocol_version ssl_min_protocol_version sslmode sslnegotiation sslpassword sslrootcert
-    sslsni target_session_attrs tcp_user_timeout user
+    passfile password port require_auth requirepeer scram_client_key scram_server_key service sslcert
+    sslcertmode sslcompression sslcrl sslcrldir sslkey sslkeylogfile ssl_max_protocol_version
+    ssl_min_protocol_version sslmode sslnegotiation sslpassword sslrootcert sslsni target_session_attrs
+    tcp_user_timeout user
 """
 CONNECTION_OPTIONS = frozenset(_OPTIONS_OF_LIBPQ.split())
 _SECRET_OPTIONS = frozenset({"password", "sslpassword", "scram_client_key", "scram_server_key"})
@@ -158,7 +157,8 @@ def brokers_of(text: str) -> tuple[str, ...]:
 def database_place(written: str) -> tuple[str, ...] | None:
     """What tells two databases apart in their connection strings; None when that cannot be said."""
     try:
-        options = connection_options(template_of(written))
+        template = template_of(written)
+        options = {name: template.fill(value, str) for name, value in connection_options(template).items()}
     except Unfit:
         return None
     host = options.get("hostaddr") or options.get("host", "")

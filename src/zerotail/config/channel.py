@@ -28,7 +28,7 @@ class _Outside(Part):
     """The kind of channel."""
     timeout: field.Duration = timedelta(seconds=10)
     """How long the receiver may take to answer."""
-    batch: Annotated[field.Whole, Field(ge=1, le=10_000)] = 100
+    batch: Annotated[int, Field(ge=1, le=10_000), field.whole] = 100
     """The most messages in one request; one request at a time is on its way for each partition."""
 
 
@@ -42,15 +42,12 @@ class HttpChannel(_Outside):
     receiver: Literal["R0", "R1", "R2", "R3"]
     """What the receiver can do."""
     last_number_url: field.WebAddress | None = None
-    """Where the receiver says the last number it accepted, and is told who claims the channel. For R0 and R2.
-    """
+    """Where the receiver says its last number and learns who claims the channel. For R0 and R2."""
     headers: Mapping[field.HeaderName, field.HeaderValue] = {}
     """Headers of every request; secrets in them by reference."""
     policy: Literal["hold", "resend"] | None = None
-    """What happens to messages in doubt after a crash of the sender: `hold` for the operator, or `resend`.
-    For R3.
-    """
-    window: Annotated[field.Whole, Field(ge=1, le=10_000)] | None = None
+    """What happens to messages in doubt after a crash: `hold` for the operator, or `resend`. For R3."""
+    window: Annotated[int, Field(ge=1, le=10_000), field.whole] | None = None
     """The most messages that can be in doubt after a crash of the sender. For R3."""
 
     @model_validator(mode="after")
@@ -85,7 +82,7 @@ class KafkaChannel(_Outside):
     """The topic there."""
     receiver: Literal["R0", "R1"]
     """R0: transactional, for readers with read_committed. R1: readers drop repeated numbers."""
-    settings: Mapping[field.ClientSetting, field.SettingValue] = {}
+    settings: field.ClientSettings = Field(default={})
     """Settings of the Kafka client."""
 
 

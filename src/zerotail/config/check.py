@@ -1,5 +1,4 @@
-"""What several sections must fulfil together: names that are used exist, sites differ, nothing runs in
-circles.
+"""What sections must fulfil together: names that are used exist, sites differ, nothing runs in circles.
 
 The checks look at the tree, not at the model, so that they speak even when other values are wrong: all
 problems at once. A section that is itself malformed is left out of them; its own problem is reported
@@ -9,12 +8,20 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
 
 from zerotail.config.address import brokers_of, database_place, looks_secret
-from zerotail.config.problem import Key, Problem, Unfit, did_you_mean, listed, shown_word
+from zerotail.config.problem import Key, Problem, Unfit, shown_word, suggested
 from zerotail.config.secret import has_reference, is_reference_only, template_of
-from zerotail.config.tree import Node, entries_of, find, find_text, origin_of_key, origin_of_value, texts_of
+from zerotail.config.tree import (
+    Node,
+    Section,
+    entries_of,
+    find,
+    find_text,
+    origin_of_key,
+    origin_of_value,
+    texts_of,
+)
 
 _LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 NAMED_SECTIONS = ("sites", "topics", "producers", "stages", "channels", "clusters")
@@ -33,12 +40,11 @@ def _at(tree: Node, key: Key, sentence: str, suggestion: str = "") -> Problem:
 def _unknown(tree: Node, key: Key, what: str, name: str, known: Mapping[str, object]) -> Iterator[Problem]:
     """A problem if `name` is not among the known ones."""
     if name not in known:
-        suggestion = did_you_mean(name, known) or (f"known are {listed(known, 'and')}" if known else "there are none")
-        yield _at(tree, key, f"there is no {what} named {shown_word(name)}", suggestion)
+        yield _at(tree, key, f"there is no {what} named {shown_word(name)}", suggested(name, known))
 
 
 def _is_malformed(tree: Node, section: str) -> bool:
-    return find(tree, (section,)) is not None and not entries_of(tree, (section,))
+    return not isinstance(find(tree, (section,)), Section | None)
 
 
 def _names_that_are_used_exist(tree: Node) -> Iterator[Problem]:
@@ -84,16 +90,19 @@ def folded_name(name: str) -> str:
 
 def _sites_are_two_places(tree: Node) -> Iterator[Problem]:
     sites = list(entries_of(tree, ("sites",)))
-    for one, other in combinations(sites, 2):
-        dsn: Key = ("sites", other, "database", "dsn")
-        place = database_place(find_text(tree, ("sites", one, "database", "dsn")) or "")
-        if place is not None and place == database_place(find_text(tree, dsn) or ""):
-            yield _at(tree, dsn, f"leads to the same database as that of {shown_word(one)}; each site has its own")
-        bootstrap: Key = ("sites", other, "kafka", "bootstrap")
-        shared = _brokers(tree, ("sites", one, "kafka", "bootstrap")) & _brokers(tree, bootstrap)
-        if shared:
-            sentence = f"names a broker that is also one of {shown_word(one)}; each site has its own cluster"
-            yield _at(tree, bootstrap, sentence)
+    if len(sites) != 2:
+        if isinstance(find(tree, ("sites",)), Section):
+            yield _at(tree, ("sites",), f"must name exactly two sites; there are {len(sites)}")
+        return
+    one, other = sites
+    dsn: Key = ("sites", other, "database", "dsn")
+    place = database_place(find_text(tree, ("sites", one, "database", "dsn")) or "")
+    if place is not None and place == database_place(find_text(tree, dsn) or ""):
+        yield _at(tree, dsn, f"leads to the same database as that of {shown_word(one)}; each site has its own")
+    bootstrap: Key = ("sites", other, "kafka", "bootstrap")
+    if _brokers(tree, ("sites", one, "kafka", "bootstrap")) & _brokers(tree, bootstrap):
+        sentence = f"names a broker that is also one of {shown_word(one)}; each site has its own cluster"
+        yield _at(tree, bootstrap, sentence)
 
 
 def _brokers(tree: Node, key: Key) -> set[str]:
@@ -176,9 +185,7 @@ def _mirrors_join_two_clusters(tree: Node) -> Iterator[Problem]:
 
 
 def _secrets_stand_by_reference(tree: Node) -> Iterator[Problem]:
-    """Settings and headers whose names promise a secret; connection strings and URLs are checked by their
-    readers.
-    """
+    """Settings and headers whose names promise a secret; readers check connection strings and URLs."""
     settings: list[Key] = [("spark", "settings")]
     settings += [("sites", site, "kafka", "settings") for site in entries_of(tree, ("sites",))]
     settings += [("clusters", name, "settings") for name in entries_of(tree, ("clusters",))]

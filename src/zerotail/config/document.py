@@ -41,6 +41,10 @@ _SENTENCES = (
         "an alias (*) refers to nothing; put the value in quotes if it begins with an asterisk",
     ),
     (r"duplicate anchor", "an anchor (&) is defined twice"),
+    (
+        r"expected ',' or '[}\]]', but got '[{\[]'",
+        'inside brackets a value that holds { or [ must stand in quotes, as in "${env:NAME}"',
+    ),
     (r"expected ',' or '[}\]]'", "a bracket that was opened is not closed, or a comma is missing"),
     (r"expected <block end>", "the line is not indented like the ones it belongs to"),
     (r"unexpected end of stream", "a quote or a bracket that was opened is never closed"),
@@ -118,15 +122,19 @@ def _unreadable(shown: str, sentence: str, place: InFile | None = None) -> Unrea
 
 
 class _Composer(yaml.SafeLoader):
-    """PyYAML's composer with a limit on nesting, checked while reading so that nothing deep is ever built."""
+    """PyYAML's composer with limits, checked while reading: nothing deep or large is ever built."""
 
     depth = 0
+    composed = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         self.depth += 1
+        self.composed += 1
         if self.depth > LARGEST_DEPTH:
             raise yaml.composer.ComposerError(None, None, "too deep", event.start_mark)
+        if self.composed > 2 * LARGEST_TREE_NODES:
+            raise yaml.composer.ComposerError(None, None, "too many", event.start_mark)
         if getattr(event, "tag", None) not in (None, "!"):
             raise yaml.composer.ComposerError(None, None, "tagged", event.start_mark)
         node: Any = super().compose_node(parent, index)
@@ -146,6 +154,8 @@ def compose(text: str, shown: str) -> tuple[Section, tuple[Problem, ...]]:
 
 def compose_value(text: str, shown: str, origin: Origin | None = None) -> tuple[Node | None, tuple[Problem, ...]]:
     """Any YAML value as a tree; with `origin`, everything is said to stand there instead of in a file."""
+    if Reader.NON_PRINTABLE.search(text):
+        raise Unreadable(Problem(origin or InFile(shown, 1, 1), (), "holds a control character"))
     loader = _Composer(text)
     try:
         root = loader.get_single_node()
@@ -165,6 +175,8 @@ def _problem_of(error: yaml.MarkedYAMLError, shown: str, origin: Origin | None) 
     said = error.problem or ""
     if said == "too deep":
         return Problem(place, (), f"values are nested deeper than {LARGEST_DEPTH} levels")
+    if said == "too many":
+        return Problem(place, (), f"the file holds more than {LARGEST_TREE_NODES} values")
     if said == "tagged":
         return Problem(place, (), "a tag (!) has no meaning here; put the value in quotes if it begins with !")
     sentence = next((ours for theirs, ours in _SENTENCES if re.search(theirs, said)), "this is not valid YAML")

@@ -1,12 +1,11 @@
-"""The types of the model's fields: a reader from `scalar.py`, a Python type, and what the JSON schema says
-about it.
-"""
+"""The types of the model's fields: a reader of `scalar.py`, a Python type, and its JSON schema."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, NewType
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
@@ -21,8 +20,6 @@ from zerotail.config.address import (
 from zerotail.config.client import ALLOWED_SETTINGS
 from zerotail.config.secret import HIDDEN, Secret, fill_plainly
 from zerotail.core import identity
-
-Bytes = NewType("Bytes", int)
 
 
 def _text(pattern: str, *examples: str) -> WithJsonSchema:
@@ -64,7 +61,7 @@ ObjectPath = Annotated[str, _object, _text(scalar.OBJECT_PATTERN, "shop.flows:Se
 TableName = Annotated[str, _table, _text(scalar.TABLE_PATTERN, "shop.orders")]
 PlainText = Annotated[str, BeforeValidator(scalar.read_plain_text), WithJsonSchema({"type": "string"})]
 
-Whole = Annotated[int, BeforeValidator(scalar.read_whole_number)]
+whole = BeforeValidator(scalar.read_whole_number)
 Switch = Annotated[
     bool,
     BeforeValidator(scalar.read_switch),
@@ -76,7 +73,7 @@ Duration = Annotated[
     PlainSerializer(lambda duration: duration.total_seconds(), return_type=float),
     _text(scalar.DURATION_PATTERN, "30s", "5min"),
 ]
-Size = Annotated[Bytes, BeforeValidator(scalar.read_size), _text(scalar.SIZE_PATTERN, "512MB")]
+Size = Annotated[scalar.Bytes, BeforeValidator(scalar.read_size), _text(scalar.SIZE_PATTERN, "512MB")]
 
 Brokers = Annotated[
     str,
@@ -108,8 +105,9 @@ HeaderName = Annotated[
     BeforeValidator(scalar.shaped_reader(r"[A-Za-z][A-Za-z0-9-]*", "must be a header's name", longest=100)),
     _text(r"[A-Za-z][A-Za-z0-9-]*", "Authorization"),
 ]
-ClientSetting = Annotated[
-    str, BeforeValidator(scalar.read_client_setting), WithJsonSchema({"enum": sorted(ALLOWED_SETTINGS)})
+ClientSettings = Annotated[
+    Mapping[Annotated[str, BeforeValidator(scalar.read_client_setting)], SettingValue],
+    Field(json_schema_extra={"propertyNames": {"enum": sorted(ALLOWED_SETTINGS)}}),
 ]
 SparkSetting = Annotated[str, BeforeValidator(scalar.read_spark_setting), _text(r"spark\..+", "spark.executor.memory")]
 Names = Annotated[

@@ -1,5 +1,4 @@
-"""Reading a configuration: find the file, read it, lay the environment and the flags over it, check
-everything.
+"""Reading a configuration: find the file, read it, lay environment and flags over it, check everything.
 
     find_configuration_file → read_file_text → compose → lay_over → the model → check
 
@@ -53,7 +52,7 @@ def find_configuration_file(path: str | Path | None = None, environment: Mapping
     if not os.path.lexists(FILE_NAME):
         raise Misused(
             f"there is no {FILE_NAME} in this folder, and no other configuration file was named.",
-            code="ZT200",
+            code="ZT111",
             tries=["zerotail init", "zerotail --config PATH …", f"export {FILE_VARIABLE}=PATH"],
         )
     return Path(FILE_NAME)
@@ -80,7 +79,7 @@ def load_with_origins(
     """As `load`, and where each value was written. Without secrets, references may lead nowhere."""
     environment = os.environ if environment is None else environment
     file = find_configuration_file(path, environment)
-    shown = _shown(file)
+    shown = shown_path(file)
     try:
         tree, unreadable = compose(read_file_text(file, shown), shown)
     except Unreadable as error:
@@ -133,18 +132,16 @@ def _understand(
         unfit = tuple(problems_of(error, tree))
     found = in_reading_order(unreadable, misdirected, unfit, check(tree))
     if found or configuration is None:
-        raise ConfigurationProblems(found, shown) from None
+        raise ConfigurationProblems(found, shown)
     return Loaded(configuration, shown, tree)
 
 
 def _allowing(tree: Node, keeper: Keeper) -> Keeper:
-    """The keeper with the folders that the configuration itself allows: they are needed to read the rest of
-    it.
-    """
+    """The keeper with the folders that the configuration allows, which the rest of it is read with."""
     allowed = tuple(keeper.folder / text for _, text in texts_of(tree, ("secrets", "folders")) if "\0" not in text)
     return Keeper(keeper.environment, keeper.folder, allowed, keeper.must_be_there)
 
 
-def _shown(file: Path) -> str:
+def shown_path(file: Path) -> str:
     """The path for messages, without characters that would disturb a terminal."""
     return "".join(character if character.isprintable() else "?" for character in str(file))

@@ -16,6 +16,7 @@ from zerotail.config import field
 from zerotail.config.channel import Channel
 from zerotail.config.part import Part
 from zerotail.config.problem import Unfit
+from zerotail.config.scalar import Bytes
 from zerotail.core.identity import SiteName
 
 
@@ -24,7 +25,7 @@ class Kafka(Part):
 
     bootstrap: field.Brokers
     """Brokers to ask first, as host:port, parted by commas."""
-    settings: Mapping[field.ClientSetting, field.SettingValue] = {}
+    settings: field.ClientSettings = Field(default={})
     """Settings of the Kafka client, under the names of Kafka: security, timeouts, sizes."""
 
 
@@ -47,11 +48,11 @@ class Site(Part):
 class Topic(Part):
     """A topic between producers and stages, the same at both sites."""
 
-    partitions: Annotated[field.Whole, Field(ge=1, le=10_000)]
+    partitions: Annotated[int, Field(ge=1, le=10_000), field.whole]
     """How many partitions. Each has an order of its own."""
-    replication: Annotated[field.Whole, Field(ge=1, le=15)] = 3
+    replication: Annotated[int, Field(ge=1, le=15), field.whole] = 3
     """Copies of each partition inside a site. A lab makes no more than it has brokers."""
-    min_insync: Annotated[field.Whole, Field(ge=1, le=15)] = 2
+    min_insync: Annotated[int, Field(ge=1, le=15), field.whole] = 2
     """Copies that must have a record before it counts as written."""
     retention: field.Duration = timedelta(days=7)
     """How long Kafka keeps records. The journal and the instructions stay longer."""
@@ -72,9 +73,7 @@ class Producer(Part):
     topic: field.TopicName
     """The topic that it writes to."""
     transform: field.ObjectPath | None = None
-    """Function from an instruction to a record's value, as module:name. Without it the value is sent as it
-    is.
-    """
+    """Function from an instruction to a record's value, as module:name. Without it, the value itself."""
     source: Literal["table", "spool"] = "table"
     """Where instructions come from: a table of the database, or a durable queue on local disk."""
     table: field.TableName | None = None
@@ -110,7 +109,7 @@ class Stage(Part):
     """Where the handler's state is after a takeover: in the database, or rebuilt by replay."""
     stalled_after: field.Duration = timedelta(seconds=60)
     """How long a partition with records waiting may make no progress before it is reported as stalled."""
-    owed: Annotated[field.Size, Field(ge=65_536)] = field.Bytes(64_000_000)
+    owed: Annotated[field.Size, Field(ge=Bytes(64_000))] = Bytes(64_000_000)
     """Bytes of emissions that may wait for acknowledgement before the stage pauses."""
     feedback: field.PlainText | None = None
     """Why the stage may get what it emits itself, through topics. Without a reason such a circle is refused.
@@ -124,7 +123,7 @@ class Restore(Part):
         "auto"
     )
     """Which of the strategies; `auto` lets the planner choose by predicted time and memory."""
-    memory: Annotated[field.Size, Field(ge=1_000_000)] = field.Bytes(512_000_000)
+    memory: Annotated[field.Size, Field(ge=Bytes(1_000_000))] = Bytes(512_000_000)
     """The most memory that a restore may use for records that wait for their turn."""
 
 
@@ -159,7 +158,7 @@ class Spark(Part):
 
     master: field.PlainText = "local[2]"
     """Where Spark runs: local[N], spark://host:port, yarn, k8s://…"""
-    max_records_per_batch: Annotated[field.Whole, Field(ge=1, le=10_000_000)] = 50_000
+    max_records_per_batch: Annotated[int, Field(ge=1, le=10_000_000), field.whole] = 50_000
     """The most records of one micro-batch, over all partitions."""
     settings: Mapping[field.SparkSetting, field.SettingValue] = {}
     """Further settings of Spark, under the names of Spark."""
@@ -198,9 +197,9 @@ class Lab(Part):
 
     bindir: field.FilePath | None = None
     """Folder with the programs of PostgreSQL. Without it, those of the `lab` extra are used."""
-    brokers: Annotated[field.Whole, Field(ge=1, le=9)] = 1
+    brokers: Annotated[int, Field(ge=1, le=9), field.whole] = 1
     """Kafka brokers at each site."""
-    latency_ms: Annotated[field.Whole, Field(ge=0, le=60_000)] = 0
+    latency_ms: Annotated[int, Field(ge=0, le=60_000), field.whole] = 0
     """Delay between the sites, one way."""
 
 
@@ -216,7 +215,7 @@ class Configuration(Part):
 
     name: field.Name
     """The name of this pair of sites, in topics, metrics and reports."""
-    sites: Annotated[Mapping[field.SiteName, Site], Field(min_length=2, max_length=2)]
+    sites: Annotated[Mapping[field.SiteName, Site], Field(json_schema_extra={"minProperties": 2, "maxProperties": 2})]
     """The two sites."""
     prefer: field.SiteName | None = None
     """The site that `failback` returns to. Without it, the first one."""

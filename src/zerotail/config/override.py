@@ -21,7 +21,10 @@ from zerotail.config.shape import Shape, shape_of_all
 from zerotail.config.tree import Node, Section, Text, all_texts, entries_of, replaced
 
 PREFIX = "ZEROTAIL_"
-RESERVED_VARIABLES = frozenset({"ZEROTAIL_CONFIG", "ZEROTAIL_CACHE", "ZEROTAIL_DEBUG"})
+RESERVED_VARIABLES = frozenset(
+    {"ZEROTAIL_CONFIG", "ZEROTAIL_CACHE", "ZEROTAIL_LAB_DIR", "ZEROTAIL_LAB_FOLDER", "ZEROTAIL_LAB_PART"}
+)
+"""Variables of other parts: the file itself, the cache, a lab's folder, and the marks on a lab's processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +75,29 @@ def _key_of(words: Sequence[str], tree: Section) -> Key:
         if shape is None or not shape.is_section:
             raise Unfit(f"{shown_key(key)} has no keys below it; a list is given as a whole, such as [one, two]")
         known = _known_words(shape, tree, key)
-        exact = word if word in known else None
-        name = exact or next((one for one in known if folded_name(one) == folded_name(word)), None)
+        name = _find_word(word, known) or _find_new_setting(word, shape)
         if name is None:
             where = f" under {shown_key(key)}" if key else ""
             sentence = f"means no key: there is no {shown_word(word.lower())}{where}"
-            raise Unfit(sentence, did_you_mean(word, known))
+            raise Unfit(sentence, did_you_mean(word, known) or _hint_about_levels(word, known))
         key, shape = (*key, name), shape.find(name)
     return key
+
+
+def _find_word(word: str, known: Collection[str]) -> str | None:
+    alike = (one for one in known if folded_name(one) == folded_name(word))
+    return word if word in known else next(alike, None)
+
+
+def _find_new_setting(word: str, shape: Shape) -> str | None:
+    """A setting under its own name, dots and all; the reader knows whether it exists."""
+    below = shape.find(word) if shape.has_free_names else None
+    return word if below is not None and not below.is_section and "." in word else None
+
+
+def _hint_about_levels(word: str, known: Collection[str]) -> str:
+    is_joined = any(folded_name(word).startswith(f"{folded_name(one)}_") for one in known)
+    return "two underscores part the levels" if is_joined else ""
 
 
 def _known_words(shape: Shape, tree: Section, key: Key) -> Collection[str]:

@@ -1,6 +1,4 @@
-"""What all sections of the configuration have in common: strict, frozen, nothing unknown, nothing of a value
-in errors.
-"""
+"""What all sections have in common: strict, frozen, nothing unknown, nothing of a value in errors."""
 
 from __future__ import annotations
 

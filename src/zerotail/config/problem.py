@@ -17,6 +17,9 @@ from zerotail.errors import Misused
 Key = tuple[str | int, ...]
 """The way from the top to a value: names of keys, and places in lists."""
 
+MOST_WORDS_SHOWN = 20
+MOST_WORDS_COMPARED = 100
+MOST_PROBLEMS_SHOWN = 50
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -66,10 +69,12 @@ class ConfigurationProblems(Misused):
 
     def __init__(self, found: Sequence[Problem], file: str) -> None:
         count = "a problem" if len(found) == 1 else f"{len(found)} problems"
-        lines = "".join(f"\n  {problem}" for problem in found)
+        lines = "".join(f"\n  {problem}" for problem in found[:MOST_PROBLEMS_SHOWN])
+        if len(found) > MOST_PROBLEMS_SHOWN:
+            lines += f"\n  and {len(found) - MOST_PROBLEMS_SHOWN} more"
         super().__init__(
             f"the configuration has {count}; nothing was contacted.{lines}",
-            code="ZT201",
+            code="ZT112",
             tries=["zerotail config check", "zerotail config schema"],
         )
         self.problems = tuple(found)
@@ -97,6 +102,11 @@ def shown_word(word: str) -> str:
     return word if _PLAIN_WORD.fullmatch(word) else "…"
 
 
+def plain_words(words: Iterable[str]) -> list[str]:
+    """Those of the words that may be shown."""
+    return [word for word in words if _PLAIN_WORD.fullmatch(word)]
+
+
 def shown_key(key: Key) -> str:
     """`stages.settle.emits[0]`; a part with a dot in it stands in quotes."""
     shown = ""
@@ -113,13 +123,20 @@ def shown_key(key: Key) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`did you mean "payments"?`, or nothing when no known word is near."""
     folded = word.casefold()[:80]
-    by_folded = {other.casefold(): other for other in known}
+    by_folded = {other.casefold(): other for other in plain_words(known)[:MOST_WORDS_COMPARED]}
     near = difflib.get_close_matches(folded, list(by_folded), n=3, cutoff=0.6)
     if not near:
         return ""
     # Letters that only changed places are the likelier slip: esat is east, not west.
     nearest = min(near, key=lambda other: sorted(other) != sorted(folded))
     return f'did you mean "{by_folded[nearest]}"?'
+
+
+def suggested(word: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant; when none is near, the known ones."""
+    shown = plain_words(known)
+    some = f"known are {listed(shown[:MOST_WORDS_SHOWN], 'and')}" if shown else "there are none"
+    return did_you_mean(word, shown) or (f"{some}, …" if len(shown) > MOST_WORDS_SHOWN else some)
 
 
 def listed(words: Iterable[str], joined_by: str = "or") -> str:

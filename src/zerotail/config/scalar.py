@@ -17,6 +17,7 @@ import shlex
 import unicodedata
 from collections.abc import Callable
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 
 from pydantic import ValidationInfo
@@ -45,6 +46,10 @@ _SIZES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**
 _SWITCHES = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
 
+class Bytes(int):
+    """A number of bytes; a type of its own, so that it can be written with its unit again."""
+
+
 def text_of(value: object, expected: str = "must be a single value") -> str:
     """The text that was written; `Unfit` for a list, a section, nothing, or invisible characters."""
     if not isinstance(value, str):
@@ -65,6 +70,8 @@ def read_plain_text(value: object) -> str:
 
 
 def shaped_reader(pattern: str, expected: str, *, longest: int = 10_000) -> Callable[[object], str]:
+    """A reader of plain ASCII texts of one form; says which character is not plain."""
+
     def read(value: object) -> str:
         text = text_of(value, expected)
         for character in text:
@@ -100,17 +107,20 @@ def read_duration(value: object) -> timedelta:
     match = re.fullmatch(DURATION_PATTERN, text_of(value, "must be a duration"))
     if not match:
         raise Unfit("must be a number with its unit, such as 250ms, 30s, 5min, 2h or 7d")
-    milliseconds = float(match.group(1)) * _MILLISECONDS[match.group(2)]
-    if not 1 <= milliseconds <= 3650 * _MILLISECONDS["d"]:
-        raise Unfit("must be a duration between 1ms and 3650d")
-    return timedelta(milliseconds=milliseconds)
+    milliseconds = Fraction(match.group(1)) * _MILLISECONDS[match.group(2)]
+    if not 1 <= milliseconds <= 3650 * _MILLISECONDS["d"] or milliseconds.denominator != 1:
+        raise Unfit("must be a duration between 1ms and 3650d, in whole milliseconds")
+    return timedelta(milliseconds=int(milliseconds))
 
 
-def read_size(value: object) -> int:
+def read_size(value: object) -> Bytes:
     match = re.fullmatch(SIZE_PATTERN, text_of(value, "must be a size"))
     if not match:
         raise Unfit("must be a number with its unit, such as 64kB, 512MB or 2GiB")
-    return round(float(match.group(1)) * _SIZES[match.group(2)])
+    count = Fraction(match.group(1)) * _SIZES[match.group(2)]
+    if count.denominator != 1:
+        raise Unfit("must be a whole number of bytes")
+    return Bytes(count)
 
 
 def written_duration(duration: timedelta) -> str:
@@ -120,7 +130,7 @@ def written_duration(duration: timedelta) -> str:
     return f"{milliseconds // _MILLISECONDS[unit]}{unit}"
 
 
-def written_size(count: int) -> str:
+def written_size(count: Bytes) -> str:
     """A size in the form in which it is read: the largest unit that needs no fraction."""
     unit = max((unit for unit in _SIZES if unit != "KB" and count % _SIZES[unit] == 0), key=lambda unit: _SIZES[unit])
     return f"{count // _SIZES[unit]}{unit}" if count else "0B"

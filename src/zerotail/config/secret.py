@@ -171,9 +171,7 @@ def fill_plainly(template: Template, find: Callable[[Reference], str]) -> str:
 
 
 class Secret:
-    """A text that may refer to secrets. It prints as `[hidden]`; `written` is the text as it stands in the
-    file.
-    """
+    """A text that may refer to secrets. It prints as `[hidden]`; `written` is how it stands in the file."""
 
     __slots__ = ("_filling", "_keeper", "written")
 
@@ -202,6 +200,9 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self.written)
+
+    def __deepcopy__(self, _: object) -> Secret:
+        return self
 
     def __reduce__(
         self,

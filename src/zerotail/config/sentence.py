@@ -9,9 +9,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from zerotail.config.address import looks_secret
-from zerotail.config.problem import Key, Problem, Unfit, did_you_mean, listed, shown_key, shown_word
+from zerotail.config.problem import (
+    Key,
+    Problem,
+    Unfit,
+    did_you_mean,
+    listed,
+    shown_key,
+    shown_word,
+    suggested,
+)
+from zerotail.config.scalar import Bytes, written_size
 from zerotail.config.shape import find_shape
-from zerotail.config.tree import Node, find_text, origin_of_key, origin_of_value
+from zerotail.config.tree import Node, find_text, origin_of_key, origin_of_value, texts_of
 
 _COMPARED = {
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -32,15 +42,15 @@ def problems_of(error: ValidationError, tree: Node) -> Iterator[Problem]:
     """The problems behind a refusal of pydantic, each with its place in the tree."""
     for details in error.errors(include_url=False, include_input=False):
         key, is_about_key = _key_of(details["loc"], details["type"])
+        if details["type"] == "too_short" and any(texts_of(tree, key)):
+            continue  # pydantic counts only what fits; what does not fit is reported anyway
         place = origin_of_key if is_about_key or details["type"] == "extra_forbidden" else origin_of_value
         sentence, suggestion = _sentence(details["type"], details.get("ctx", {}), key, tree)
         yield Problem(place(tree, key), key, sentence, suggestion)
 
 
 def _key_of(location: Key, kind: str) -> tuple[Key, bool]:
-    """The key in the file: pydantic also puts the kind of a channel and a mark for bad keys into its
-    locations.
-    """
+    """The key in the file: pydantic adds the kind of a channel, and a mark where a key itself is bad."""
     is_about_key = location[-1:] == ("[key]",)
     parts = location[:-1] if is_about_key else location
     if parts[:1] == ("channels",):
@@ -63,13 +73,12 @@ def _sentence(kind: str, context: Mapping[str, Any], key: Key, tree: Node) -> tu
             words = _words(context)
             known = f"must be {listed(words)}{_of_which_kind(key, tree)}"
             return known, did_you_mean(find_text(tree, key) or "", words)
-        case "too_short" | "too_long" if key == ("sites",):
-            return f"must name exactly two sites; there are {context['actual_length']}", ""
         case "too_short":
             return "must not be empty", ""
         case _ if kind in _COMPARED:
             name, sentence = _COMPARED[kind]
-            return sentence.format(context[name]), ""
+            limit = context[name]
+            return sentence.format(written_size(limit) if isinstance(limit, Bytes) else limit), ""
         case _:
             return _EXPECTED.get(kind, "does not fit here"), ""
 
@@ -91,4 +100,4 @@ def _sentence_of_unknown(key: Key) -> tuple[str, str]:
     if looks_secret(name) and not did_you_mean(name, known):
         how = "secrets stand by reference where they are used, such as password=${env:NAME} in a dsn"
         return f"there is no key {shown_word(name)} here", how
-    return f"there is no key {shown_word(name)} here", did_you_mean(name, known) or f"known are {listed(known, 'and')}"
+    return f"there is no key {shown_word(name)} here", suggested(name, known)

@@ -8,17 +8,44 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import DictSchema
 
 from zerotail.config.model import Configuration
 from zerotail.config.problem import Key
+from zerotail.config.scalar import Bytes, written_duration, written_size
 
 SCHEMA_NAME = "zerotail/configuration/1"
 
 
+class _Generator(GenerateJsonSchema):
+    """pydantic's generator, with defaults as they are written and no names but allowed ones."""
+
+    def encode_default(self, dft: Any) -> Any:
+        match dft:
+            case BaseModel():
+                return {}
+            case timedelta():
+                return written_duration(dft)
+            case Bytes():
+                return written_size(dft)
+            case _:
+                return super().encode_default(dft)
+
+    def dict_schema(self, schema: DictSchema) -> dict[str, Any]:
+        described = super().dict_schema(schema)
+        if "patternProperties" in described:
+            described["additionalProperties"] = False
+        return described
+
+
 def json_schema() -> dict[str, Any]:
     """The JSON schema of the file, for editors and other programs."""
-    schema = Configuration.model_json_schema()
+    schema = Configuration.model_json_schema(schema_generator=_Generator)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["$id"] = SCHEMA_NAME
     schema["title"] = "zerotail configuration"
@@ -75,7 +102,7 @@ def _expanded(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 @functools.cache
 def _whole() -> dict[str, Any]:
-    return Configuration.model_json_schema()
+    return json_schema()
 
 
 def _definitions() -> Mapping[str, Any]:

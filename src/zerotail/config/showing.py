@@ -1,6 +1,4 @@
-"""A configuration for the screen: effective values, where each comes from, secrets as the references they
-are.
-"""
+"""A configuration for the screen: effective values, where each comes from, secrets as references."""
 
 from __future__ import annotations
 
@@ -9,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel
 
 from zerotail.config.loading import Loaded
 from zerotail.config.origin import Origin
 from zerotail.config.problem import Key, shown_key
-from zerotail.config.scalar import read_size, written_duration, written_size
+from zerotail.config.scalar import Bytes, written_duration, written_size
 from zerotail.config.secret import Secret
 
 Shown = str | int | bool | list["Shown"] | dict[str, "Shown"]
@@ -24,9 +22,7 @@ _READ_OTHERWISE = frozenset({"on", "off", "yes", "no", "true", "false", "null", 
 
 
 def shown_values(loaded: Loaded) -> dict[str, Shown]:
-    """The effective values as they could be written in a file; what is not given and has no default is left
-    out.
-    """
+    """The effective values as a file would give them; what is not given and has no default is left out."""
     shown = _shown(loaded.configuration)
     if not isinstance(shown, dict):
         raise TypeError("a configuration is a section")
@@ -48,7 +44,7 @@ def render(loaded: Loaded, *, with_origin: bool) -> str:
 def _shown(value: object) -> Shown:
     match value:
         case BaseModel():
-            return {key: _shown_field(value, key, one) for key, one in value if one is not None}
+            return {key: _shown(one) for key, one in value if one is not None}
         case Mapping():
             return {str(key): _shown(one) for key, one in value.items()}
         case tuple():
@@ -57,18 +53,14 @@ def _shown(value: object) -> Shown:
             return value.written
         case timedelta():
             return written_duration(value)
+        case Bytes():
+            return written_size(value)
         case bool() | int() | str():
             return value
         case Path():
             return str(value)
         case _:
             raise TypeError(f"a configuration holds no {type(value).__name__}")
-
-
-def _shown_field(part: BaseModel, key: str, value: object) -> Shown:
-    """A size is a plain number in Python; how its field is read tells that it is one."""
-    readers = [mark.func for mark in type(part).model_fields[key].metadata if isinstance(mark, BeforeValidator)]
-    return written_size(value) if isinstance(value, int) and read_size in readers else _shown(value)
 
 
 def _leaves(value: Shown, key: Key) -> Iterator[tuple[Key, Shown]]:

@@ -80,12 +80,6 @@ def _all_pids() -> Iterator[int]:
     return (int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
-def _stat_fields(pid: int) -> list[str]:
-    """What the kernel says of a process, from its state on; the name before that may hold any bytes."""
-    stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    return stat[stat.rindex(")") + 2 :].split()
-
-
 def _find_process(pid: int, lab: Path) -> Process | None:
     """The process, when it is alive and belongs to the lab."""
     try:
@@ -95,6 +89,12 @@ def _find_process(pid: int, lab: Path) -> Process | None:
     except (OSError, ValueError):  # it ended while we looked, or is not ours to look at
         return None
     return Process(pid, started, part, state) if part else None
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """What the kernel says of a process, from the field behind its name on; the name may be any bytes at all."""
+    stat = Path(f"/proc/{pid}/stat").read_bytes()
+    return stat[stat.rindex(b")") + 2 :].decode().split()
 
 
 def _part_by_environment(pid: int, lab: Path) -> str | None:

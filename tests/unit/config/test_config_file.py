@@ -44,7 +44,7 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(tmp_path: Pa
     assert said(tmp_path, text) == [
         'zerotail.yaml:9:9: prefer: there is no site named esat; did you mean "east"?',
         "zerotail.yaml:10:33: topics.payments.partitions: must be a whole number, such as 4 or 50_000",
-        "zerotail.yaml:19:34: takeover.after: must be a number with its unit, such as 250ms, 30s, 5min, 2h or 7d",
+        "zerotail.yaml:19:35: takeover.after: must be a number with its unit, such as 250ms, 30s, 5min, 2h or 7d",
         'zerotail.yaml:20:1: sparc: there is no key sparc here; did you mean "spark"?',
     ]
 
@@ -78,6 +78,7 @@ def test_the_named_file_wins_over_the_variable_and_that_over_the_folder(
         (b"#" * 1_000_001, "is larger than 1 MB"),
         (b"name:\n\tx: 1", "a tab is used to indent"),
         (b"name: [a, b", "a bracket that was opened is not closed"),
+        (b"name: {a: ${env:HUNTER}}", 'must stand in quotes, as in "${env:NAME}"'),
         (b"name: 'a", "a quote or a bracket that was opened is never closed"),
         (b"name: a: b", "a colon stands where none can"),
         (b"name: a\nsites", "a colon is missing after a key"),
@@ -88,6 +89,8 @@ def test_the_named_file_wins_over_the_variable_and_that_over_the_folder(
         (b"name: !secret x", "a tag (!) has no meaning here"),
         (b"name: " + b"[" * 100_000, "nested deeper than 32 levels"),
         (b"? " * 100_000, "nested deeper than 32 levels"),
+        (b"- a\n" * 240_000, "more than 10000 values"),
+        (b"? a\n" * 240_000, "more than 10000 values"),
         (b"name: &a [*a]", "expands to more than"),
     ],
 )
@@ -103,6 +106,8 @@ def test_what_cannot_be_read_is_said_in_one_sentence_with_a_place(
 def test_the_place_of_a_bad_byte_is_counted_in_characters(tmp_path: Path) -> None:
     (problem,) = found(tmp_path, "name: ä\r\nx: ö".encode() + b"\xff")
     assert problem.origin == InFile(str(tmp_path / "zerotail.yaml"), 2, 5)
+    (problem,) = found(tmp_path, b"\xef\xbb\xbfa\0")
+    assert problem.origin == InFile(str(tmp_path / "zerotail.yaml"), 1, 2)
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
@@ -119,6 +124,14 @@ def test_aliases_that_multiply_are_refused_quickly(tmp_path: Path) -> None:
     (problem,) = found(tmp_path, "\n".join(lines))
     assert "expands to more than 10000 values" in problem.sentence
     assert time.monotonic() - begun < 5
+
+
+def test_of_very_many_problems_the_message_shows_the_first(tmp_path: Path) -> None:
+    path = write(tmp_path, RIGHT + "".join(f"unknown{number}: 1\n" for number in range(200)))
+    with pytest.raises(ConfigurationProblems) as caught:
+        load(path, {})
+    assert len(caught.value.problems) == 200
+    assert caught.value.message.endswith("\n  and 150 more")
 
 
 def test_an_alias_that_does_not_multiply_is_followed(tmp_path: Path) -> None:

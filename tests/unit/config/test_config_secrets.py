@@ -9,12 +9,16 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
+from pydantic import ValidationError
 
 from unit.config.configurations import RIGHT, changed, found, loaded, said, write
 from zerotail.config import (
     HIDDEN,
+    Configuration,
     ConfigurationProblems,
     Flag,
     Secret,
@@ -23,7 +27,13 @@ from zerotail.config import (
     origins,
     render,
 )
-from zerotail.config.address import connection_options, fill_connection, fill_header, fill_url
+from zerotail.config.address import (
+    CONNECTION_OPTIONS,
+    connection_options,
+    fill_connection,
+    fill_header,
+    fill_url,
+)
 from zerotail.config.problem import Unfit
 from zerotail.config.secret import Keeper, template_of
 from zerotail.errors import Misused
@@ -86,6 +96,7 @@ def test_a_secret_prints_as_hidden_in_every_way(tmp_path: Path) -> None:
 
 
 @given(st.text(min_size=8, alphabet=st.characters(codec="utf-8", exclude_characters="\0")))
+@settings(deadline=None)
 def test_no_method_of_a_secret_but_reveal_leaks_the_value(value: str) -> None:
     secret = Secret("${env:PW}", keeper=Keeper({"PW": "%" + value}, Path("/")))
     assert secret.reveal() == "%" + value
@@ -183,6 +194,16 @@ def test_a_secret_in_plain_text_is_refused_and_not_repeated(tmp_path: Path, old:
     assert error.__cause__ is None
 
 
+def test_an_error_of_the_model_itself_does_not_repeat_values() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Configuration.model_validate(
+            {"name": f"{CANARY}/", "lab": {"brokers": CANARY, CANARY + "!": 1}, "sites": CANARY}
+        )
+    assert caught.value.error_count() >= 3
+    assert f"{CANARY}/" not in str(caught.value)
+    assert f"'{CANARY}'" not in str(caught.value)
+
+
 def test_a_secret_in_plain_text_is_refused_with_the_way_to_do_it_right(tmp_path: Path) -> None:
     (line,) = said(tmp_path, with_dsn(f"{EAST} password=x"))
     assert line == (
@@ -219,7 +240,7 @@ def test_a_secret_in_an_overriding_variable_is_refused_too(tmp_path: Path) -> No
         ("${file:pipe}", "which is not a regular file"),
         ("${file:../outside}", "which is outside of the configuration's folder"),
         ("${file:link}", "which is outside of the configuration's folder"),
-        ("${file:/etc/hostname}", "which is outside of the configuration's folder"),
+        ("${file:/etc/passwd}", "which is outside of the configuration's folder"),
         ("${vault:x}", "neither ${env:NAME} nor ${file:path}"),
         ("${env:", "neither ${env:NAME} nor ${file:path}"),
     ],
@@ -268,15 +289,33 @@ def test_a_reference_where_none_belongs_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.text(min_size=1, alphabet=st.characters(codec="utf-8", exclude_characters="\0")))
+@settings(deadline=None)
 def test_a_password_cannot_become_another_option(value: str) -> None:
-    template = template_of("host=pg password=${env:PW} user='a b'")
-    filled = fill_connection(template, lambda _: value)
-    again = template_of(filled.replace("${", "$_")).masked if max(value) < "\ue000" else None
-    if again is not None:
-        from zerotail.config.address import _options_of_pairs
+    options = {"host": "pg", "password": value, "user": "a b"}
+    pairs = fill_connection(template_of("host=pg password=${env:PW} user='a b'"), lambda _: value)
+    assert conninfo_to_dict(pairs) == options
+    url = fill_connection(template_of("postgresql://a%20b:${env:PW}@pg"), lambda _: value)
+    assert conninfo_to_dict(url) == options
 
-        options = _options_of_pairs(again)
-        assert options == {"host": "pg", "password": value.replace("${", "$_"), "user": "a b"}
+
+pieces = st.sampled_from(["host", "user", "dbname", "=", " = ", "'", "\\", " ", "\n", "a", "b c", ",", "/", "é"])
+
+
+@given(st.lists(pieces, max_size=14).map("".join))
+@settings(deadline=None, max_examples=500)
+def test_connection_strings_are_read_as_libpq_reads_them(text: str) -> None:
+    try:
+        options = connection_options(template_of(text))
+    except Unfit:
+        return
+    assert conninfo_to_dict(text) == options
+
+
+def test_the_options_of_libpq_are_known_but_for_those_left_out_on_purpose() -> None:
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    left_out = {name for name in known if name.startswith("oauth_")} | {"replication"}
+    assert known - CONNECTION_OPTIONS == left_out
+    assert known >= CONNECTION_OPTIONS
 
 
 def test_a_secret_is_percent_encoded_in_a_url() -> None:

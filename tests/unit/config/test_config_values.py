@@ -6,12 +6,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unit.config.configurations import changed, loaded, said
+from unit.config.configurations import RIGHT, changed, loaded, said
 from zerotail.config.problem import Unfit
 from zerotail.config.scalar import (
+    Bytes,
     read_duration,
     read_size,
     read_switch,
@@ -47,6 +48,7 @@ def test_durations_are_a_number_with_a_unit(text: str, seconds: float) -> None:
         "5s ",
         "5S",
         "5s\n",
+        "1.5ms",
     ],
 )
 def test_other_durations_are_refused(text: str) -> None:
@@ -69,21 +71,23 @@ def test_sizes_count_in_thousands_or_in_1024_by_their_unit(text: str, count: int
     assert read_size(text) == count
 
 
-@pytest.mark.parametrize("text", ["512", "512mb", "512M", "-1MB", "1e9B", "MB", "1 PB", "٣MB", ""])
+@pytest.mark.parametrize("text", ["512", "512mb", "512M", "-1MB", "1e9B", "MB", "1 PB", "٣MB", "", "1.5B"])
 def test_other_sizes_are_refused(text: str) -> None:
     with pytest.raises(Unfit, match="must be a"):
         read_size(text)
 
 
 @given(st.integers(1, 3650 * 86_400_000))
+@settings(deadline=None)
 def test_a_duration_that_is_written_reads_back(milliseconds: int) -> None:
     duration = timedelta(milliseconds=milliseconds)
     assert read_duration(written_duration(duration)) == duration
 
 
 @given(st.integers(0, 10**15))
+@settings(deadline=None)
 def test_a_size_that_is_written_reads_back(count: int) -> None:
-    assert read_size(written_size(count)) == count
+    assert read_size(written_size(Bytes(count))) == count
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,7 @@ def test_numbers_may_be_grouped_and_quoted(tmp_path: Path) -> None:
 def test_numbers_out_of_range_are_refused_with_the_limit(tmp_path: Path) -> None:
     assert said(tmp_path, changed("partitions: 4", "partitions: 0"))[0].endswith("must be at least 1")
     assert said(tmp_path, changed("partitions: 4", "partitions: 10_001"))[0].endswith("must be at most 10000")
+    assert said(tmp_path, RIGHT + "restore: {memory: 10kB}")[0].endswith("restore.memory: must be at least 1MB")
 
 
 @pytest.mark.parametrize(
