@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,20 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused
 from zerotail.lab import up
 from zerotail.lab.layout import LabSettings
-from zerotail.lab.process import Command, processes_of, start
+from zerotail.lab.process import Command, kill, processes_of, start
 from zerotail.lab.up import bring_up, take_down
 
 WAIT_FOR_EVER = [sys.executable, "-c", "import signal; signal.pause()"]
 
 
 @pytest.fixture(autouse=True)
-def _own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A registry of ports of the test's own; whatever the test started is ended, also when it failed."""
     (tmp_path / "registry").mkdir()
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "registry"))
+    yield
+    folder = tmp_path / "lab"
+    kill(folder, {process.part for process in processes_of(folder)}, Deadline.after(10))
 
 
 def other_peoples_folder(tmp_path: Path) -> Path:
