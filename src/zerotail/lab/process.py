@@ -99,7 +99,7 @@ def _stat_fields(pid: int) -> list[str]:
 
 def _part_by_environment(pid: int, lab: Path) -> str | None:
     variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    if f"{LAB_VARIABLE}={lab}".encode() not in variables:
+    if os.fsencode(f"{LAB_VARIABLE}={lab}") not in variables:
         return None
     prefix = f"{PART_VARIABLE}=".encode()
     return next((entry[len(prefix) :].decode() for entry in variables if entry.startswith(prefix)), None)
