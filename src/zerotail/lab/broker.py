@@ -17,7 +17,7 @@ from zerotail.errors import Refused, Unfinished
 from zerotail.jars import jars_folder, require_jars
 from zerotail.lab.layout import BrokerPlace, Layout
 from zerotail.lab.process import Command, marked_environment, start
-from zerotail.machine import find_java, java_sought_in
+from zerotail.machine import find_java, find_java_version, java_sought_in
 
 # A lab has up to seven nodes on one machine, small and short-lived: the quick compiler alone makes them serve sooner.
 _JAVA_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
@@ -25,6 +25,7 @@ _JAVA_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLe
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 """Java reads file names by the locale; a folder's name may hold more than ASCII."""
 
+_JAVA = 17
 _LOGGING = """\
 status = error
 appender.console.type = Console
@@ -75,19 +76,30 @@ def server_properties(layout: Layout, place: BrokerPlace) -> str:
         "share.coordinator.state.topic.replication.factor": copies,
         "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": 0,
+        # A killed node that comes back must wait until the controller has missed it; by default that takes 9 s.
+        "broker.session.timeout.ms": 3000,
+        "broker.heartbeat.interval.ms": 500,
         "auto.create.topics.enable": "false",
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
+@cache
 def require_java() -> str:
-    """The `java` to run; `Refused` with the line to type when there is none."""
+    """The `java` to run; `Refused` with the line to type when there is none, or one that is too old."""
     java = find_java()
     if java is None:
         raise Refused(
             f"Kafka needs Java 17, and there is no java in {java_sought_in()}.",
             code="ZT104",
             tries=["apt-get install openjdk-17-jre-headless", "zerotail doctor --install"],
+        )
+    version = find_java_version(java)
+    if version is not None and version < _JAVA:
+        raise Refused(
+            f"Kafka needs Java {_JAVA}, and {java} is {version}.",
+            code="ZT104",
+            tries=["apt-get install openjdk-17-jre-headless", "export JAVA_HOME=…    # of a newer one"],
         )
     return java
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from zerotail.deadline import Deadline, wait_until
-from zerotail.errors import Misused, Refused
+from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.lab.layout import ON_DEMAND, OUTSIDE, SITES, Layout, parts_of
 from zerotail.lab.link import BOTH, CutMode, Done, LinkControl, WayStatus
 from zerotail.lab.part import accepts_connections, start_part, wait_until_ready
@@ -48,6 +48,7 @@ def kill_target(layout: Layout, target: str) -> FaultReport:
         f"the ports of {target} are closed",
         lambda: not any(accepts_connections(port) for port in ports),
         Deadline.after(_PATIENCE_SECONDS),
+        late=Unfinished,
     )
     evidence = (_counted(hit, "gone"), f"connections to ports {_listed(ports)} are refused")
     return FaultReport("kill", target, bit=True, evidence=evidence)
@@ -196,7 +197,8 @@ def _signal_until(
             send(process, number)
         return None if waiting else mine or [Process(0, 0, target, "")]
 
-    done = wait_until(f"{target} obeys {number.name}", all_took, Deadline.after(_PATIENCE_SECONDS))
+    deadline = Deadline.after(_PATIENCE_SECONDS)
+    done = wait_until(f"{target} obeys {number.name}", all_took, deadline, late=Unfinished)
     return [process for process in done if process.pid]
 
 

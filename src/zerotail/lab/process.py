@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Unfinished
 
 LAB_VARIABLE = "ZEROTAIL_LAB_FOLDER"
 PART_VARIABLE = "ZEROTAIL_LAB_PART"
@@ -161,5 +162,6 @@ def kill(lab: Path, parts: set[str], deadline: Deadline) -> list[Process]:
             send(process, signal.SIGKILL)
         return not alive
 
-    wait_until(f"every process of {', '.join(sorted(parts))} is gone", nothing_left, deadline, every_seconds=0.01)
+    what = f"every process of {', '.join(sorted(parts))} is gone"
+    wait_until(what, nothing_left, deadline, every_seconds=0.01, late=Unfinished)
     return list(hit.values())
