@@ -183,9 +183,13 @@ class Order:
     def __len__(self) -> int:
         return self.next_position - self.first_position
 
+    def holds(self, producer: ProducerNumber, serial: int) -> bool:
+        """Whether a record is in the order."""
+        return self.vector_before.get(producer, 0) < serial <= self.vector_after.get(producer, 0)
+
     def find_position(self, producer: ProducerNumber, serial: int) -> Position | None:
         """Where one record stands, None if the order does not hold it."""
-        if not self.vector_before.get(producer, 0) < serial <= self.vector_after.get(producer, 0):
+        if not self.holds(producer, serial):
             return None
         index = self._index_of[producer]
         rank = int(self._bases[index]) + serial - self.vector_before[producer] - 1
@@ -196,12 +200,15 @@ class Order:
         """Where one record stands; refused if the order does not hold it."""
         found = self.find_position(producer, serial)
         if found is None:
-            first, last = self.vector_before.get(producer, 0) + 1, self.vector_after.get(producer, 0)
-            holds = f"serials {first} to {last}" if first <= last else "no records"
-            raise Refused(
-                f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it"
-            )
+            raise self._lacks(producer, serial)
         return found
+
+    def _lacks(self, producer: ProducerNumber, serial: int) -> Refused:
+        first, last = self.vector_before.get(producer, 0) + 1, self.vector_after.get(producer, 0)
+        holds = f"serials {first} to {last}" if first <= last else "no records"
+        return Refused(
+            f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it"
+        )
 
     def record_at(self, position: Position) -> tuple[ProducerNumber, Serial]:
         """The record that stands at one position."""
@@ -235,8 +242,9 @@ class Order:
         """Where consecutive records of one producer stand; all of them must be in the order."""
         if first_serial == next_serial:
             return _NONE
-        self.position(producer, first_serial)
-        self.position(producer, next_serial - 1)
+        for serial in (first_serial, next_serial - 1):
+            if not self.holds(producer, serial):
+                raise self._lacks(producer, serial)
         index = self._index_of[producer]
         shift = int(self._bases[index] - self._before[index]) - 1
         first, last = first_serial + shift, next_serial + shift - 1

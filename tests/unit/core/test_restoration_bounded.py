@@ -21,6 +21,7 @@ from property.logs import (
     Record,
     names,
     payload_of,
+    value_of,
     values_in_order,
     values_of,
 )
@@ -83,6 +84,29 @@ def test_the_limit_in_bytes_evicts_too_and_by_bytes() -> None:
     assert values_of(restored) == [*names([(A, 1), (B, 1), (B, 2), (B, 3)]), b"x" * 1000]
     assert log.opened == [None, 3]
     assert small.nbytes <= restored.statistics.peak_cache_bytes <= 900
+
+
+def test_an_evicted_producer_without_a_kept_record_is_read_from_the_first_of_the_batch() -> None:
+    order = Order(Runs.of([(A, 100), (B, 2)]))
+    rows: list[Record] = [(B, 1), (B, 2), *((A, serial) for serial in range(1, 101))]
+    sizes = [1000, 1000] + [10] * 100
+    values = pa.array([value_of(record).ljust(size) for record, size in zip(rows, sizes, strict=True)])
+    batch = Batch.of(payload_of(rows, [*range(102)]).set_column(2, "value", values))
+
+    class OneBatch:
+        records = 102
+        opened: list[Offset | None] = []
+
+        def open(self, offset: Offset | None) -> Iterator[Batch]:
+            self.opened.append(offset)
+            return iter([batch.slice(offset or 0)])
+
+    log = OneBatch()
+    limit = CacheLimit(messages=10**6, bytes=2000)
+    assert limit.step(batch) == 3
+    restored = bounded(order, log, limit)
+    assert [value.rstrip() for value in values_of(restored)] == values_in_order(order)
+    assert log.opened == [None, 0]
 
 
 def test_without_any_room_every_producer_gets_a_cursor_of_its_own() -> None:
