@@ -7,7 +7,7 @@ from collections.abc import Callable
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
 from zerotail.simulation import plan as plans
-from zerotail.simulation.kafka import Log
+from zerotail.simulation.kafka import FOREIGN_RECORD, Log
 from zerotail.simulation.operators import Operators
 from zerotail.simulation.plan import Fault
 from zerotail.simulation.schedule import Schedule
@@ -66,6 +66,8 @@ class Faults:
             log.retain(1 + fault.choice % 5)
         elif fault.kind == plans.KAFKA_MARK:
             log.mark()
+        elif fault.kind == plans.KAFKA_FOREIGN:
+            log.records.append(FOREIGN_RECORD)
         elif log.records:
             log.records += log.records[-1 - fault.choice % 3 :]
 
@@ -141,7 +143,9 @@ class Faults:
             self.world.servers[site].start()
 
     def _fail_over(self, fault: Fault, site: SiteName) -> None:
-        """A replica inside the site takes over; it has all that the other site has, and all that was sent alone."""
+        """A replica inside the site takes over; it has all that the other site has, and all that was sent
+        alone.
+        """
         server, other = self.world.servers[site], self.world.servers[OTHER[site]]
         if server.in_recovery:
             return

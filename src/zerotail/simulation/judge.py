@@ -1,11 +1,11 @@
 """The quick judge: after every run, the rules of the verdict applied to the simulated world itself.
 
-It looks at three things only: what the receivers got, what the clients were told, and the databases at the end. The
-reference is a one-pass replay of the final journal. Its rule numbers are those of the checker, which judges the
-full history of a sample of runs, and of every run that fails here.
+It looks at three things only: what the receivers got, what the clients were told, and the databases at the
+end. The reference is a one-pass replay of the final journal. Its rule numbers are those of the checker,
+which judges the full history of a sample of runs, and of every run that fails here.
 
-Rules that need the moment and not only the end (was it really durable when it left?) are checked by `Watch` while
-the run goes on, with the world's own knowledge, not with the evidence that the sender carries.
+Rules that need the moment and not only the end (was it really durable when it left?) are checked by `Watch`
+while the run goes on, with the world's own knowledge, not with the evidence that the sender carries.
 """
 
 from __future__ import annotations
@@ -42,12 +42,16 @@ class Watch(Witness):
     def __init__(self, world: World) -> None:
         self.world = world
         self.violations: list[Violation] = []
-        self.sites: dict[Epoch, SiteName] = {row.epoch: row.site for row in world.servers[world.active].lineage.rows}
-        self.rows: list[tuple[int, EpochRow]] = []
+        self.sites: dict[Epoch, SiteName] = {
+            row.epoch: row.site for row in world.servers[world.active].lineage.rows
+        }
+        self.rows: list[tuple[int, EpochRow]] = [(0, row) for row in world.servers[world.active].lineage.rows]
         self.exposed: set[Epoch] = set()
         self.doubted: set[tuple[Lane, int]] = set()
         self.listed: list[tuple[int, ports.RecordDoubts]] = []
+        self.gatings: list[tuple[int, EpochRow]] = []
         self.releases: list[tuple[int, SiteName, ports.SendEmissions]] = []
+        self._listings: list[ports.RecordDoubts] = []
         self.keep = False
         """Whether releases are kept for the full checker."""
 
@@ -60,13 +64,19 @@ class Watch(Witness):
         if row.durability is Durability.EXPOSED:
             self.exposed.add(row.epoch)
 
+    def gated(self, time: int, row: EpochRow) -> None:
+        """Remember when an epoch went back to gated."""
+        self.gatings.append((time, row))
+
     def released(self, time: int, site: SiteName, effect: ports.SendEmissions) -> None:
         """S8: the other site holds it. S18: or the epoch said that it may go without."""
         if self.keep:
             self.releases.append((time, site, effect))
         if effect.release.answer is None:
             if effect.epoch not in self.exposed:
-                self._bad("S18", f"{site} sent without the gate in epoch {effect.epoch}, which is not exposed")
+                self._bad(
+                    "S18", f"{site} sent without the gate in epoch {effect.epoch}, which is not exposed"
+                )
             return
         other = self.world.servers[OTHER[site]]
         if other.site in self.world.destroyed:
@@ -75,12 +85,15 @@ class Watch(Witness):
         held = _flushed_outbox(other, effect.lane)
         if held[effect.first - 1 : last] != list(effect.values):
             self._bad(
-                "S8", f"{site} sent {effect.lane.channel} {effect.first}..{last}; {other.site} does not hold it"
+                "S8",
+                f"{site} sent {effect.lane.channel} {effect.first}..{last}; {other.site} does not hold it",
             )
 
     def doubts(self, time: int, effect: ports.RecordDoubts) -> None:
-        """Remember what was listed."""
-        self.listed.append((time, effect))
+        """Remember what was listed; listing it again changes nothing."""
+        if effect not in self._listings:
+            self._listings.append(effect)
+            self.listed.append((time, effect))
         self.doubted.update((effect.lane, number) for number in range(effect.first, effect.last + 1))
 
     def _bad(self, rule: str, text: str) -> None:
@@ -113,6 +126,9 @@ def judge(run: Run, watch: Watch) -> list[Violation]:
     for lane, receiver in world.receivers.items():
         found += _judge_lane(receiver, reference.get(lane, []), watch, complete=at_rest and not problems)
     found += _judge_clients(run, server)
+    found += _judge_fences(server)
+    if set(map(_name, world.diverged)) - set(map(_name, world.kept)):
+        found.append(Violation("S16", "a segment that only a replaced copy had was not kept for audit"))
     if at_rest:
         found += _judge_standby(world, server)
     else:
@@ -137,7 +153,7 @@ def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], l
         epoch = 0
         for number, segment in enumerate(segments, start=1):
             values = world.values_of(server, *place, segment)
-            problem = _judge_segment(segment, number, epoch, replay, values, lineage.__contains__)
+            problem = _judge_segment(segment, number, epoch, replay, values)
             if problem is not None:
                 problems.append(problem)
                 break
@@ -166,7 +182,7 @@ def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], l
 
 
 def _judge_segment(
-    segment: Segment, number: int, epoch: int, replay: Replay, values: Sequence[bytes], known: object
+    segment: Segment, number: int, epoch: int, replay: Replay, values: Sequence[bytes]
 ) -> Violation | None:
     """S4, S12, S15, S17: dense, in producer order, with the rows they name, in epochs that never fall."""
     if segment.segment != number or segment.previous != replay.head.chain:
@@ -187,6 +203,21 @@ def _judge_segment(
     return None
 
 
+def _name(diverged: tuple[SiteName, Segment, object, object]) -> tuple[object, ...]:
+    site, segment, stage, partition = diverged
+    return site, stage, partition, segment.segment, segment.chain
+
+
+def _judge_fences(server: Server) -> list[Violation]:
+    """S15: behind the cut of an epoch there is no segment of an older one."""
+    for row in server.lineage.rows:
+        for cut in row.cut.heads:
+            segments = server.table("segments").get((cut.stage, cut.partition), ())
+            if any(segment.epoch < row.epoch for segment in segments[cut.segment :]):
+                return [Violation("S15", f"an older epoch wrote behind the cut of epoch {row.epoch}")]
+    return []
+
+
 def _judge_lane(
     receiver: Receiver, reference: Sequence[bytes], watch: Watch, *, complete: bool
 ) -> list[Violation]:
@@ -204,7 +235,11 @@ def _judge_lane(
         if number > len(reference) or reference[number - 1] != attempt.value:
             return [Violation("S2", f"{name} {number} is not what the journal owes")]
         if receiver.receiver.remembers and attempt.epoch < epoch:
-            return [Violation("S6", f"{name} {number} was sent in epoch {attempt.epoch}, after epoch {epoch}")]
+            return [
+                Violation("S6", f"{name} {number} was sent in epoch {attempt.epoch}, after epoch {epoch}")
+            ]
+        if receiver.receiver.remembers and (attempt.epoch, attempt.incarnation) not in receiver.claims:
+            return [Violation("S7", f"{name} {number} was sent without a claim")]
         if watch.sites.get(attempt.epoch) != attempt.site:
             return [Violation("S6", f"{name} {number} was sent by {attempt.site} in epoch {attempt.epoch}")]
         last, epoch = number, attempt.epoch
@@ -228,9 +263,15 @@ def _judge_clients(run: Run, server: Server) -> list[Violation]:
             if len(stored) < serial:
                 return [Violation("S1", f"{instruction.identifier} was acknowledged and is gone")]
             if stored[serial - 1] != (instruction.identifier, instruction.value):
-                return [Violation("S14", f"{instruction.identifier} was acknowledged as {serial}, which is another")]
+                return [
+                    Violation(
+                        "S14", f"{instruction.identifier} was acknowledged as {serial}, which is another"
+                    )
+                ]
             if serial <= before.get(instruction.partition, 0):
-                return [Violation("S19", f"{instruction.identifier} came after {serial} and stands before it")]
+                return [
+                    Violation("S19", f"{instruction.identifier} came after {serial} and stands before it")
+                ]
             before[instruction.partition] = serial
     names = [name for some in rows.values() for name, _ in some]
     if len(names) != len(set(names)):
@@ -263,7 +304,7 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
             if record is None or (record.producer, record.serial) in seen:
                 continue
             seen.add((record.producer, record.serial))
-            position = places.get((record.producer, record.serial), -1)
+            position = places.get((record.producer, record.serial), last)
             if position < last:
                 return [Violation("S13", f"{topic} at {other.site} is not in the order of the journal")]
             last = position

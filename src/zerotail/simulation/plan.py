@@ -1,8 +1,8 @@
 """What happens in a run, decided before it begins: sizes, and a list of faults, each at one step.
 
-Everything is drawn from one seed. The probabilities themselves are drawn first, and many of them are zero, so that
-different seeds look for different trouble. A plan is a value: a failure is reproduced from its seed, and made
-small by taking faults out of the plan.
+Everything is drawn from one seed. The probabilities themselves are drawn first, and many of them are zero,
+so that different seeds look for different trouble. A plan is a value: a failure is reproduced from its
+seed, and made small by taking faults out of the plan.
 
 A *step* is one effect of one process. Faults that hit a process hit the one whose effect has that number.
 """
@@ -23,6 +23,7 @@ PROCESS_FAULTS = (CRASH_BEFORE, CRASH_AFTER, FREEZE, SECOND, LOSE_REQUEST, LOSE_
 # Faults of the world.
 KAFKA_TRUNCATE, KAFKA_WIPE, KAFKA_RETAIN = "kafka loses its tail", "kafka is wiped", "kafka forgets"
 KAFKA_MARK, KAFKA_REPEAT, KAFKA_DOWN = "kafka marker", "kafka repeats", "kafka is down"
+KAFKA_FOREIGN = "kafka takes a foreign record"
 DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
 LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
@@ -34,6 +35,7 @@ WORLD_FAULTS = (
     KAFKA_MARK,
     KAFKA_REPEAT,
     KAFKA_DOWN,
+    KAFKA_FOREIGN,
     DB_RESTART,
     DB_CANCEL,
     DB_TERMINATE,

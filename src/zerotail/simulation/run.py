@@ -2,8 +2,8 @@
 
 1. Safety: processes run, faults happen, nothing wrong may ever reach the outside.
 2. Healing: no more faults; zombies thaw; operators bring the sites back together.
-3. Liveness: within a bound of steps every instruction is accepted and applied, every message is at its receiver,
-   and the standby holds all of it (I16).
+3. Liveness: within a bound of steps every instruction is accepted and applied, every message is at its
+   receiver, and the standby holds all of it (I16).
 
 Then the run is judged.
 """
@@ -67,9 +67,9 @@ class Client:
         self.code = code
         self.instructions = list(instructions)
         self.invoked: list[tuple[int, Instruction, int]] = []
-        """Time, instruction, number of the attempt."""
+        """Moment, instruction, number of the attempt."""
         self.accepted: list[tuple[int, Instruction, Any]] = []
-        """Time, instruction, and the serial, or why not."""
+        """Moment, instruction, and the serial, or why not."""
         self.attempt = 0
 
     def next(self) -> None:
@@ -82,18 +82,16 @@ class Client:
         site = world.active
         if not schedule.healed and schedule.random.getrandbits(4) == 0:
             site = OTHER[site]
-        story = submit(
-            instruction.producer, instruction.partition, instruction.identifier, instruction.value
-        )
+        story = submit(instruction.producer, instruction.partition, instruction.identifier, instruction.value)
         process = Process(f"client {instruction.identifier}", self.code, site, story)
         process.ended = self._ended
-        self.invoked.append((world.time, instruction, self.attempt))
+        self.invoked.append((world.moment, instruction, self.attempt))
         schedule.start(process)
 
     def _ended(self, _: Process, value: Any) -> None:
         schedule = self.run.schedule
         instruction = self.instructions[0]
-        self.accepted.append((self.run.world.time, instruction, value))
+        self.accepted.append((self.run.world.moment, instruction, value))
         if isinstance(value, int):
             self.instructions.pop(0)
         delay = 10 + schedule.random.getrandbits(5)
@@ -127,7 +125,9 @@ class Run:
         self.schedule.freeze = self._freeze
         self.schedule.second = self._second
         self.spread = plan.horizon // 4
-        self.instructions = instructions if instructions is not None else draw_instructions(plan, self.topology)
+        self.instructions = (
+            instructions if instructions is not None else draw_instructions(plan, self.topology)
+        )
         self.roles = {role.name: role for site in SITES for role in self._roles(site)}
         self._main: dict[str, Process | None] = {}
         """The instance of each role that its supervisor believes to be alive."""
@@ -151,7 +151,12 @@ class Run:
         for stage in topology.stages:
             name = f"stage {stage.name}/{stage.partition} at {site}"
             roles.append(
-                Role(name, base + len(roles), site, lambda stage=stage: run_stage(stage, site, limit=plan.batch))  # type: ignore[misc]
+                Role(
+                    name,
+                    base + len(roles),
+                    site,
+                    lambda stage=stage: run_stage(stage, site, limit=plan.batch),
+                )  # type: ignore[misc]
             )
         for lane, receiver in topology.lanes.items():
             sender = Sender(lane, receiver, site, topology.policy, plan.window)

@@ -1,9 +1,9 @@
 """One scheduler, one thread: processes take turns by a simulated clock, and every step may be the last.
 
-A process is a generator. Its next effect waits in a queue ordered by time; when it is due, the faults of that
-step are applied, the world executes the effect, and the generator goes on with the result. A crash drops the
-generator before or after the effect. A frozen process keeps its effect and goes on much later, as a zombie; its
-supervisor believes it dead and starts another one.
+A process is a generator. Its next effect waits in a queue ordered by time; when it is due, the faults of
+that step are applied, the world executes the effect, and the generator goes on with the result. A crash
+drops the generator before or after the effect. A frozen process keeps its effect and goes on much later, as
+a zombie; its supervisor believes it dead and starts another one.
 """
 
 from __future__ import annotations
@@ -196,14 +196,16 @@ class Schedule:
         elif type(effect) not in MAY_BE_LOST:
             self._resume(process, UNREACHABLE)
         elif kind == plans.LOSE_ANSWER:
-            ghost = Actor(process.site)
+            ghost = Actor(process.site, process.read_at)
             self.world.execute(ghost, effect)
             self._resume(process, INDEFINITE)
         elif kind == plans.LOSE_REQUEST:
             self._resume(process, INDEFINITE)
         else:
-            ghost = Actor(process.site)
-            self.at(self.world.time + 1 + fault.length, lambda: self._arrive_late(ghost, process.name, effect))
+            ghost = Actor(process.site, process.read_at)
+            self.at(
+                self.world.time + 1 + fault.length, lambda: self._arrive_late(ghost, process.name, effect)
+            )
             self._resume(process, INDEFINITE)
 
     def _arrive_late(self, ghost: Actor, name: str, effect: ports.Effect) -> None:

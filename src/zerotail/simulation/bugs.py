@@ -1,0 +1,7 @@
+"""Named bugs."""
+
+from contextlib import nullcontext
+
+
+def planted(name):
+    return nullcontext()
