@@ -22,7 +22,7 @@ from zerotail.core.identity import Epoch, SiteName
 from zerotail.core.receiver import ReceiverClass
 from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
-from zerotail.simulation.outside import Receiver
+from zerotail.simulation.outside import Attempt, Receiver
 from zerotail.simulation.postgres import EXTEND, Server
 from zerotail.simulation.run import Run
 from zerotail.simulation.world import OTHER, Witness, World
@@ -51,29 +51,42 @@ class Watch(Witness):
         self.listed: list[tuple[int, ports.RecordDoubts]] = []
         self.gatings: list[tuple[int, EpochRow]] = []
         self.releases: list[tuple[int, SiteName, ports.SendEmissions]] = []
+        self._live: list[tuple[object, ...]] = [
+            (row.epoch, row.site, row.timeline, row.cut) for _, row in self.rows
+        ]
+        self._gated_at: dict[Epoch, int] = {}
         self._listings: list[ports.RecordDoubts] = []
         self.keep = False
         """Whether releases are kept for the full checker."""
 
     def opened(self, time: int, row: EpochRow) -> None:
-        """S7: no epoch is opened twice, or by two sites."""
-        if row.epoch in self.sites and row.cause != "start":
-            self._bad("S7", f"epoch {row.epoch} is opened again, by {row.site}")
-        self.sites[row.epoch] = row.site
-        self.rows.append((time, row))
+        """An exposed epoch counts from its opening, since receivers may meet it at once."""
         if row.durability is Durability.EXPOSED:
             self.exposed.add(row.epoch)
+            self.live(time, row)
+
+    def live(self, time: int, row: EpochRow) -> None:
+        """S7: no epoch is at work twice, or at two sites. One that was lost before it was live is nobody's."""
+        name = (row.epoch, row.site, row.timeline, row.cut)
+        if name in self._live:
+            return
+        if row.epoch in self.sites:
+            self._bad("S7", f"epoch {row.epoch} is opened again, by {row.site}")
+        self._live.append(name)
+        self.sites[row.epoch] = row.site
+        self.rows.append((time, row))
 
     def gated(self, time: int, row: EpochRow) -> None:
         """Remember when an epoch went back to gated."""
         self.gatings.append((time, row))
+        self._gated_at.setdefault(row.epoch, time)
 
     def released(self, time: int, site: SiteName, effect: ports.SendEmissions) -> None:
         """S8: the other site holds it. S18: or the epoch said that it may go without."""
         if self.keep:
             self.releases.append((time, site, effect))
         if effect.release.answer is None:
-            if effect.epoch not in self.exposed:
+            if effect.epoch not in self.exposed or time > self._gated_at.get(effect.epoch, time):
                 self._bad(
                     "S18", f"{site} sent without the gate in epoch {effect.epoch}, which is not exposed"
                 )
@@ -111,7 +124,7 @@ def _flushed_outbox(server: Server, lane: Lane) -> list[bytes]:
     return held
 
 
-_ALARMS = {"has claimed": "I21", "other bytes": "I7", "were acknowledged": "I9", "replay": "S11"}
+_ALARMS = {"have no row": "S2", "has claimed": "I21", "other bytes": "I7", "were acknowledged": "I9", "replay": "S11"}
 
 
 def judge(run: Run, watch: Watch) -> list[Violation]:
@@ -126,7 +139,7 @@ def judge(run: Run, watch: Watch) -> list[Violation]:
     for lane, receiver in world.receivers.items():
         found += _judge_lane(receiver, reference.get(lane, []), watch, complete=at_rest and not problems)
     found += _judge_clients(run, server)
-    found += _judge_fences(server)
+    found += _judge_fences(server) + _judge_senders(world)
     if set(map(_name, world.diverged)) - set(map(_name, world.kept)):
         found.append(Violation("S16", "a segment that only a replaced copy had was not kept for audit"))
     if at_rest:
@@ -191,6 +204,8 @@ def _judge_segment(
         return Violation("S15", f"segment {number} of epoch {segment.epoch} stands behind epoch {epoch}")
     vector = dict(replay.head.vector)
     for producer, first, count in segment.runs:
+        if producer not in vector:
+            return Violation("S2", f"segment {number} applied a record of nobody's")
         if first <= vector[producer]:
             return Violation("S12", f"{producer}:{first} is applied twice")
         if first != vector[producer] + 1:
@@ -215,6 +230,19 @@ def _judge_fences(server: Server) -> list[Violation]:
             segments = server.table("segments").get((cut.stage, cut.partition), ())
             if any(segment.epoch < row.epoch for segment in segments[cut.segment :]):
                 return [Violation("S15", f"an older epoch wrote behind the cut of epoch {row.epoch}")]
+    return []
+
+
+def _judge_senders(world: World) -> list[Violation]:
+    """S6: where receivers remember claims, nothing of an older sender is accepted behind a newer claim."""
+    highest: dict[Lane, tuple[int, int]] = {}
+    for note in world.outside:
+        if isinstance(note, Attempt):
+            claim = highest.get(note.lane, (0, 0))
+            if note.answer == "accepted" and (note.epoch, note.incarnation) < claim:
+                return [Violation("S6", f"{note.lane.channel} {note.number} came from an older sender")]
+        elif note.allowed:
+            highest[note.effect.lane] = (note.effect.epoch, note.effect.incarnation)
     return []
 
 
@@ -289,8 +317,8 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
     for stage in world.topology.stages:
         topic = ports_topic(stage.topic, standing.rejoined.get(other.site))
         log = world.logs.get((other.site, topic, stage.partition))
-        if log is None:
-            continue
+        if log is None or log.first:
+            continue  # where the beginning was deleted, only repeats may be left of what stood there
         places = {}
         for segment in other.table("segments").get((stage.name, stage.partition), ()):
             position = segment.first_position

@@ -71,6 +71,8 @@ class Plan:
     seed: int
     partitions: int = 1
     producers: int = 2
+    clients: int = 1
+    """Per producer; each submits one instruction after the other."""
     instructions: int = 6
     receiver: ReceiverClass = ReceiverClass.R2
     policy: DoubtPolicy = DoubtPolicy.HOLD
@@ -97,6 +99,7 @@ def draw(seed: int) -> Plan:
         seed=seed,
         partitions=partitions,
         producers=random.choice((1, 2, 2, 3)),
+        clients=random.choice((1, 1, 2)),
         instructions=random.choice((3, 6, 10, 16)),
         receiver=receiver,
         policy=random.choice(list(DoubtPolicy)),

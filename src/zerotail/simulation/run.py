@@ -132,10 +132,17 @@ class Run:
         self._main: dict[str, Process | None] = {}
         """The instance of each role that its supervisor believes to be alive."""
         self.quiet_at: int | None = None
-        self.clients = [
-            Client(self, 800 + number, [one for one in self.instructions if one.producer == producer])
-            for number, producer in enumerate(sorted({one.producer for one in self.instructions}))
-        ]
+        self.clients = self._clients()
+
+    def _clients(self) -> list[Client]:
+        clients: list[Client] = []
+        for producer in sorted({one.producer for one in self.instructions}):
+            own = [one for one in self.instructions if one.producer == producer]
+            clients += [
+                Client(self, 800 + len(clients) + number, own[number :: self.plan.clients])
+                for number in range(self.plan.clients)
+            ]
+        return clients
 
     # Processes and their supervisors.
 
@@ -269,6 +276,8 @@ class Run:
         bits = self.schedule.random.getrandbits(8)
         if self.schedule.healed:
             bits |= 0b1001
+        elif bits & 0b111000 == 0:
+            self.world.write_background()
         self.world.replicate(bits & 7, (bits >> 3) & 7)
         self.schedule.at(self.world.time + 3 + (bits >> 6), self._replicate)
 

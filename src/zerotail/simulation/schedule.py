@@ -245,6 +245,10 @@ class Schedule:
             self.tell(f"{process.name}: {type(error).__name__}: {error.message}")
             self._end(process, error)
             return
+        except Exception as error:  # noqa: BLE001 - whatever a story dies of is a finding of the run
+            self.broken.append((self.step, process.name, f"{type(error).__name__}: {error}"))
+            self._end(process, error)
+            return
         if type(effect) is ports.Pause:
             delay = 8 + self.random.getrandbits(4)
         else:

@@ -227,6 +227,12 @@ class World:
             return BLOCKED
         return result
 
+    def write_background(self) -> None:
+        """A server writes log of its own: checkpoints, vacuum. Positions grow without any of our rows."""
+        server = self.servers[self.active]
+        if server.up and not server.in_recovery:
+            server.write((), wait=False)
+
     def replicate(self, flush: int, replay: int) -> None:
         """Ship some log from whoever is a primary to whoever follows it."""
         for site in SITES:
@@ -560,12 +566,17 @@ class World:
         if lineage.current.epoch != effect.epoch or lineage.current.timeline != server.timeline:
             return OTHER_EPOCH
         changed = lineage.changed(phase=effect.phase, durability=effect.durability)
+        result = self._store(actor, server, [(SET, "lineage", "", changed)], DONE)
+        if result is BLOCKED:
+            return result
         if effect.durability is Durability.GATED:
             server.names = self.synchronous
             if self.out == OTHER[effect.site]:
                 self.out = None
             self.witness.gated(self.moment, changed.current)
-        return self._store(actor, server, [(SET, "lineage", "", changed)], DONE)
+        if effect.phase is Phase.LIVE:
+            self.witness.live(self.moment, lineage.current)
+        return result
 
     def _store_start(self, actor: Actor, effect: ports.StoreStart) -> Any:
         server = self.server(actor, effect.site)
@@ -736,6 +747,9 @@ class Witness:
 
     def opened(self, time: int, row: EpochRow) -> None:
         """An epoch row was written."""
+
+    def live(self, time: int, row: EpochRow) -> None:
+        """An epoch went live; the row is as it was before."""
 
     def gated(self, time: int, row: EpochRow) -> None:
         """An epoch went back to gated."""
