@@ -127,7 +127,7 @@ class Faults:
             if server.waiting:
                 self.schedule.mark("rows shown by emptied names")
             server.empty_names()
-            self._later(fault, lambda: setattr(server, "names", self.world.synchronous))
+            self._later(fault, lambda: self._restore_names(site))
         elif fault.kind == plans.DB_FAILOVER:
             self._fail_over(fault, site)
         elif server.waiting:
@@ -137,6 +137,12 @@ class Faults:
                 server.cancel(waiting)
             else:
                 server.terminate(waiting)
+
+    def _restore_names(self, site: SiteName) -> None:
+        """Commits wait again, where there is a standby to wait for."""
+        server = self.world.servers[site]
+        if not server.in_recovery and server.lineage.current.durability is Durability.GATED:
+            server.names = self.world.synchronous
 
     def _start(self, site: SiteName) -> None:
         if self.world.site_up[site] and not self.world.servers[site].up:

@@ -121,7 +121,7 @@ def _draw_faults(random: Random, horizon: int) -> list[Fault]:
     if random.random() < 0.9:
         kinds += [CRASH_BEFORE, CRASH_AFTER] * random.choice((1, 3))
     if kinds:
-        gap = random.choice((4, 6, 8, 12, 20, 60))
+        gap = random.choice((3, 4, 5, 6, 8, 12, 30))
         step = random.randrange(1, 2 * gap)
         while step < horizon:
             faults.append(_fault(random, step, random.choice(kinds)))

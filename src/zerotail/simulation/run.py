@@ -189,7 +189,7 @@ class Run:
             return
         server = world.servers[role.site]
         if server.in_recovery != role.follower or not server.up:
-            schedule.at(world.time + 60, lambda: self._supervise(role))
+            schedule.at(world.time + 100, lambda: self._supervise(role))
             return
         self._start(role)
 
@@ -279,7 +279,7 @@ class Run:
         elif bits & 0b111000 == 0:
             self.world.write_background()
         self.world.replicate(bits & 7, (bits >> 3) & 7)
-        self.schedule.at(self.world.time + 3 + (bits >> 6), self._replicate)
+        self.schedule.at(self.world.time + 4 + (bits >> 6), self._replicate)
 
     def _heal(self) -> None:
         self.schedule.healed = True
