@@ -80,7 +80,7 @@ def _exhaust_part(*job: object) -> Tally:
 def _report(tally: Tally, seed: int, bug: str | None, small: bool) -> None:
     click.echo(
         f"seeds {seed} to {seed + tally.runs - 1}: {tally.runs:,} runs, {tally.crashes:,} crashes, "
-        f"{tally.steps:,} steps, {tally.seconds:.1f} s; {tally.checked:,} runs also judged by the checker"
+        f"{tally.steps:,} steps, {tally.seconds:.1f} s; {tally.checked:,} runs also judged by the checker; trace {tally.trace:016x}"
     )
     click.echo(f"reached {len(tally.reached):,} pairs of process state and crash point; sometimes:")
     for name in sorted(tally.marks):
@@ -114,6 +114,7 @@ def _as_json(tally: Tally, seed: int) -> dict[str, object]:
         "crashes": tally.crashes,
         "steps": tally.steps,
         "checked": tally.checked,
+        "trace": f"{tally.trace:016x}",
         "seconds": round(tally.seconds, 3),
         "reached": len(tally.reached),
         "marks": dict(sorted(tally.marks.items())),

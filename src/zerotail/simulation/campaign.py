@@ -49,6 +49,8 @@ class Tally:
     checked: int = 0
     """Runs that the full checker judged, too."""
     seconds: float = 0.0
+    trace: int = 0
+    """A number for everything that happened, in order: equal numbers, equal runs."""
     reached: set[int] = field(default_factory=set)
     marks: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -59,6 +61,7 @@ class Tally:
         self.crashes += other.crashes
         self.steps += other.steps
         self.checked += other.checked
+        self.trace = _folded(self.trace, other.trace)
         self.reached |= other.reached
         for name, count in other.marks.items():
             self.marks[name] = self.marks.get(name, 0) + count
@@ -71,11 +74,16 @@ class Tally:
         self.checked += checked
         self.crashes += schedule.crashes
         self.steps += schedule.step
+        self.trace = _folded(self.trace, schedule.trace)
         self.reached |= schedule.reached
         for name, number in schedule.marks.items():
             self.marks[name] = self.marks.get(name, 0) + number
         if found:
             self.failures.append(Failure(plan, tuple(found)))
+
+
+def _folded(trace: int, more: int) -> int:
+    return (trace * 1_000_003 + more) & ((1 << 61) - 1)
 
 
 def run_plan(plan: Plan, *, story: list[str] | None = None, full: bool = False) -> tuple[Run, list[Violation]]:
