@@ -3,10 +3,10 @@
     result = Simulation(Settle(), producers=2, partitions=2).run(instructions, crash_at=[7, 30])
     assert result.verdict.passed
 
-The handler runs inside the real protocol: producers, stages, gate, emitters, takeover. `crash_at` names steps at
-which whatever is running there dies; `lose_site_at` a step at which the active site is lost for good and the other
-one takes over. The result is what the outside accepted and the state in the end, and a verdict by the rules of
-`docs/verdicts.md`. The same arguments give the same result, in milliseconds.
+The handler runs inside the real protocol: producers, stages, gate, emitters, takeover. `crash_at` names
+steps at which whatever is running there dies; `lose_site_at` a step at which the active site is lost for
+good and the other one takes over. The result is what the outside accepted and the state in the end, and a
+verdict by the rules of `docs/verdicts.md`. The same arguments give the same result, in milliseconds.
 
 A handler that uses a clock, a random source or a memory of its own gives another answer when its journal is
 replayed: the verdict then says S11, and at which record.
@@ -59,8 +59,9 @@ class Verdict:
         lines = [f"{violation.rule}: {violation.text}" for violation in self.violations]
         if any(violation.rule == "S11" for violation in self.violations):
             lines.append(
-                "The handler gave another answer when its journal was replayed: it depends on something beside "
-                "its record, the state it named and what it was given (a clock, a random source, a global)."
+                "The handler gave another answer when its journal was replayed: it depends on something "
+                "beside its record, the state it named and what it was given (a clock, a random source, "
+                "a global)."
             )
         return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """A primary and its synchronous standby, as the truths about PostgreSQL need them: simulated, or real.
 
-The body of `test_truths.py` speaks only to `Pair`, so that one and the same body pins the simulated database and the
-real one to the same facts.
+The body of `test_truths.py` speaks only to `Pair`, so that one and the same body pins the simulated
+database and the real one to the same facts.
 """
 
 from __future__ import annotations

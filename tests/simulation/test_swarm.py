@@ -74,7 +74,11 @@ def test_every_pair_of_crash_points_of_the_smallest_run_is_survived() -> None:
 def test_the_same_seed_is_the_same_run_under_another_hash_seed(hash_seed: str) -> None:
     here = campaign(300, runs=12)
     command = [sys.executable, "-m", "zerotail.simulation", "--seed", "300", "--runs", "12", "--json"]
-    environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src"), "TZ": "Asia/Tokyo"}
+    environment = os.environ | {
+        "PYTHONHASHSEED": hash_seed,
+        "PYTHONPATH": str(ROOT / "src"),
+        "TZ": "Asia/Tokyo",
+    }
     there = json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
     assert there["trace"] == f"{here.trace:016x}"
     assert there["steps"] == here.steps

@@ -37,7 +37,7 @@ from zerotail.ports import (
 
 
 def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> Story[bool]:
-    """Bring `site` back as the standby of `active`; runs at the active site. False: there was nothing to do.
+    """Bring `site` back as the standby of `active`; runs at the active site. False: nothing was to be done.
 
     `database_lost` is an operator's statement. Without it a database that does not answer is not replaced:
     it may have gone on alone, and answer again in a moment.
@@ -81,7 +81,7 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
 
 
 def is_standby_of(standing: Standing, active: Standing) -> bool:
-    """Whether a database follows the active one: a standby, the same system, in a part of the same history."""
+    """Whether a database follows the active one: a standby, the same system, a part of the same history."""
     return (
         standing.timeline is None
         and standing.system == active.system
@@ -94,7 +94,8 @@ def require_nothing_released(site: SiteName, replaced: Standing, active: Standin
     row = replaced.lineage.current
     if row.durability is Durability.EXPOSED and row.epoch not in active.lineage:
         raise NotAllowed(
-            f"{site} has worked alone in epoch {row.epoch}, which is not part of the history of epoch {active.epoch}",
+            f"{site} has worked alone in epoch {row.epoch}, which is not part of the history of epoch "
+            f"{active.epoch}",
             code="ZT117",
             why="Replacing its database would destroy the only copy of messages that it sent.",
             tries=("zerotail journal compare", f"zerotail takeover plan --to {site}"),
@@ -108,7 +109,8 @@ def _require_active(active: SiteName) -> Story[Standing]:
     standing: Standing = seen.standing
     if not works_at(standing.lineage, active, standing.timeline):
         raise NotAllowed(
-            f"{active} is not the active site: it is in epoch {standing.epoch} of {standing.lineage.current.site}",
+            f"{active} is not the active site: it is in epoch {standing.epoch} of "
+            f"{standing.lineage.current.site}",
             code="ZT113",
             tries=("zerotail status",),
         )

@@ -82,10 +82,11 @@ class Replay:
     def _require_equal(self, which: str, segment: Segment, recorded: Chain, found: Chain) -> None:
         if recorded != found:
             raise Broken(
-                f"the replay of {self.stage.name} partition {self.stage.partition} gives another {which} chain at segment "
-                f"{segment.segment}: recorded {recorded.hex()[:16]}, found {found.hex()[:16]}",
+                f"the replay of {self.stage.name} partition {self.stage.partition} gives another {which} "
+                f"chain at segment {segment.segment}: recorded {recorded.hex()[:16]}, found "
+                f"{found.hex()[:16]}",
                 code="ZT304",
-                why="The handler depends on more than its record, its state and what it is given, or its code changed.",
+                why="The handler depends on more than it is given, or its code changed.",
                 tries=("zerotail check --handler", "zerotail journal verify"),
             )
 

@@ -96,7 +96,7 @@ def emit(sender: Sender) -> Story[End]:
 
 
 def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
-    """Release and send one batch; where to go on behind it, which is the same place when it did not arrive."""
+    """Release and send one batch; where to go on behind it, the same place when it did not arrive."""
     first = resume.next_number
     last = EmissionNumber(first + len(read.values) - 1)
     wanted = read.position

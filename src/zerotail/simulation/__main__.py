@@ -80,8 +80,9 @@ def _exhaust_part(*job: object) -> Tally:
 def _report(tally: Tally, seed: int, bug: str | None, small: bool) -> None:
     click.echo(
         f"seeds {seed} to {seed + tally.runs - 1}: {tally.runs:,} runs, {tally.crashes:,} crashes, "
-        f"{tally.steps:,} steps, {tally.seconds:.1f} s; {tally.checked:,} runs also judged by the checker; trace {tally.trace:016x}"
+        f"{tally.steps:,} steps in {tally.seconds:.1f} s"
     )
+    click.echo(f"{tally.checked:,} runs also judged by the checker; trace {tally.trace:016x}")
     click.echo(f"reached {len(tally.reached):,} pairs of process state and crash point; sometimes:")
     for name in sorted(tally.marks):
         click.echo(f"  {tally.marks[name]:>9,}  {name}")
@@ -97,8 +98,8 @@ def _report(tally: Tally, seed: int, bug: str | None, small: bool) -> None:
 def _tell(failure: Failure, bug: str | None) -> None:
     plan = failure.plan
     click.echo(
-        f"made small: {len(plan.faults)} faults, {plan.instructions} instructions, {plan.producers} producers, "
-        f"{plan.partitions} partitions, receiver {plan.receiver.value}"
+        f"made small: {len(plan.faults)} faults, {plan.instructions} instructions, "
+        f"{plan.producers} producers, {plan.partitions} partitions, receiver {plan.receiver.value}"
     )
     for fault in plan.faults:
         click.echo(f"  step {fault.step}: {fault.kind}")

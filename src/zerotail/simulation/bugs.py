@@ -1,13 +1,18 @@
 """Named bugs: what the protocol would do without one of its rules, and which rule of the verdict says so.
 
-A bug is planted from outside, by replacing a decision of the protocol, or a check of the schema, for the length of
-a run; the code that is shipped has no switches. A simulation that does not find these proves nothing, so each of
-them is looked for in every test run.
+A bug is planted from outside, by replacing a decision of the protocol, or a check of the schema, for the
+length of a run; the code that is shipped has no switches. A simulation that does not find these proves
+nothing, so each of them is looked for in every test run.
 
-`rules` are the verdicts that may name it: a missing rule shows in more than one way. `where` narrows the plans to
-those in which the bug can show at all (a bug of R3 needs an R3 receiver); `seed` is only where the search begins.
-An `equivalent` bug breaks nothing, because another rule stands behind the one that is missing; it says which.
+`rules` are the verdicts that may name it: a missing rule shows in more than one way. `where` narrows the
+plans to those in which the bug can show at all (a bug of R3 needs an R3 receiver); `seed` is only where the
+search begins. An `equivalent` bug breaks nothing, because another rule stands behind the one that is
+missing; it says which.
 """
+
+# A replacement has the arguments of what it replaces, and reaches into modules from outside:
+# ruff: noqa: ARG001, E501
+# mypy: disable-error-code="attr-defined, assignment, unreachable"
 
 from __future__ import annotations
 
@@ -67,7 +72,12 @@ BUGS: dict[str, Bug] = {}
 
 
 def _bug(
-    name: str, what: str, *rules: str, where: dict[str, Any] | None = None, seed: int = 0, equivalent: str = ""
+    name: str,
+    what: str,
+    *rules: str,
+    where: dict[str, Any] | None = None,
+    seed: int = 0,
+    equivalent: str = "",
 ) -> Callable[[Callable[[], list[Patch]]], Callable[[], list[Patch]]]:
     def register(patches: Callable[[], list[Patch]]) -> Callable[[], list[Patch]]:
         BUGS[name] = Bug(name, what, rules, patches, where or {}, seed, equivalent)
@@ -117,7 +127,15 @@ def _() -> list[Patch]:
     return [(emit, "pass_gate", _pretend)]
 
 
-@_bug("gate-asks-the-own-database", "the row is visible here, so it must be there", "S8", "S2", where=CUT_OFF)
+@_bug(
+    "gate-asks-the-own-database",
+    "the row is visible here, so it must be there",
+    "S8",
+    "S2",
+    "S14",
+    "S1",
+    where=CUT_OFF,
+)
 def _() -> list[Patch]:
     def own(self: World, actor: Any, _: Any) -> Any:
         server = self.server(actor)
@@ -322,7 +340,9 @@ def _() -> list[Patch]:
     return [(World, "_commit", commit)]
 
 
-@_bug("timeline-unnoticed", "a failover inside the site opens no epoch", "S2", "S14", "S8", "S10", where=INSIDE)
+@_bug(
+    "timeline-unnoticed", "a failover inside the site opens no epoch", "S2", "S14", "S8", "S10", where=INSIDE
+)
 def _() -> list[Patch]:
     def by_site(lineage: epoch.Lineage, site: Any, timeline: Any) -> bool:
         return lineage.current.site == site and timeline is not None
@@ -383,7 +403,9 @@ def _() -> list[Patch]:
     return [(takeover, "plan_takeover", careless)]
 
 
-@_bug("exposure-remembered", "an emitter remembers that it was exposed", "S8", "S18", "S2", where=SITE_CHANGES)
+@_bug(
+    "exposure-remembered", "an emitter remembers that it was exposed", "S8", "S18", "S2", where=SITE_CHANGES
+)
 def _() -> list[Patch]:
     original = emit.pass_gate
     exposed: dict[Any, bool] = {}
@@ -477,7 +499,10 @@ def _commit_if(same: Callable[[head.Token, head.Token], bool]) -> Patch:
             if same(found, effect.expected):
                 fields = {name: getattr(effect, name) for name in effect.__struct_fields__}
                 outbox = {
-                    key: (len(server.table("outbox").get(Lane(key[0], effect.partition, key[1]), ())) + 1, values)
+                    key: (
+                        len(server.table("outbox").get(Lane(key[0], effect.partition, key[1]), ())) + 1,
+                        values,
+                    )
                     for key, (_, values) in effect.outbox.items()
                 }
                 effect = ports.Commit(**fields | {"expected": found, "outbox": outbox})
@@ -486,7 +511,18 @@ def _commit_if(same: Callable[[head.Token, head.Token], bool]) -> Patch:
     return (World, "_commit", commit)
 
 
-@_bug("fence-by-site-name", "a site that is active again takes its old processes for new ones", "S8", "S15", "S2", "S10", "I9", "S6", "S7", "S3")
+@_bug(
+    "fence-by-site-name",
+    "a site that is active again takes its old processes for new ones",
+    "S8",
+    "S15",
+    "S2",
+    "S10",
+    "I9",
+    "S6",
+    "S7",
+    "S3",
+)
 def _() -> list[Patch]:
     def still_ours(sender: Any, _: Any, read: ports.LaneRead) -> bool:
         return read.standing.live_at(sender.site)
@@ -498,7 +534,14 @@ def _() -> list[Patch]:
     ]
 
 
-@_bug("indefinite-commit-repeated", "a commit without an answer is sent again, on whatever head there is", "S12", "S10", "S11", "S4")
+@_bug(
+    "indefinite-commit-repeated",
+    "a commit without an answer is sent again, on whatever head there is",
+    "S12",
+    "S10",
+    "S11",
+    "S4",
+)
 def _() -> list[Patch]:
     def again(of: Any, moved: head.Head) -> ports.Story[Any]:
         effect = last_commit[of.name, of.partition]
@@ -603,7 +646,15 @@ def _() -> list[Patch]:
     return [_admit(change)]
 
 
-@_bug("foreign-record-applied", "a record without our header is taken", "S2", "S12", "S10", "S4", where={"more_faults": (plans.KAFKA_FOREIGN,) * 4})
+@_bug(
+    "foreign-record-applied",
+    "a record without our header is taken",
+    "S2",
+    "S12",
+    "S10",
+    "S4",
+    where={"more_faults": (plans.KAFKA_FOREIGN,) * 4},
+)
 def _() -> list[Patch]:
     def change(arrivals: Arrivals, vector: Any, _: Any, found: Admission) -> Admission:
         taken = [index for index, producer in enumerate(arrivals.producers) if producer == 0]
@@ -669,7 +720,12 @@ def _() -> list[Patch]:
     return [(World, "_submit", submit_again)]
 
 
-@_bug("idle-stage-never-looks", "a stage without records never finds out that another one took its place", "L2", where=SITE_CHANGES)
+@_bug(
+    "idle-stage-never-looks",
+    "a stage without records never finds out that another one took its place",
+    "L2",
+    where=SITE_CHANGES,
+)
 def _() -> list[Patch]:
     return [(stage, "IDLE_POLLS", 1 << 30)]
 
@@ -702,7 +758,9 @@ def _() -> list[Patch]:
             except StopIteration as stop:
                 return stop.value
             result = yield effect
-            if isinstance(effect, ports.SendEmissions) and isinstance(result, ports.Indefinite | ports.Unreachable):
+            if isinstance(effect, ports.SendEmissions) and isinstance(
+                result, ports.Indefinite | ports.Unreachable
+            ):
                 result = ports.Accepted(EmissionNumber(effect.first + len(effect.values) - 1))
 
     return [(emit, "_send_batch", send)]
@@ -752,7 +810,12 @@ def _() -> list[Patch]:
     return [(World, "_claim_at_receiver", silent)]
 
 
-@_bug("receiver-takes-older-senders", "the receiver does not keep its contract", "S6", where=R2 | {"more_faults": (plans.FREEZE,) * 6})
+@_bug(
+    "receiver-takes-older-senders",
+    "the receiver does not keep its contract",
+    "S6",
+    where=R2 | {"more_faults": (plans.FREEZE,) * 6},
+)
 def _() -> list[Patch]:
     original = Receiver._in_order
 
@@ -766,7 +829,12 @@ def _() -> list[Patch]:
     return [(Receiver, "_in_order", in_order)]
 
 
-@_bug("replaced-sender-not-noticed", "a sender believes what the receiver told it long ago", "I9", where=R2 | {"more_faults": (plans.FREEZE,) * 6})
+@_bug(
+    "replaced-sender-not-noticed",
+    "a sender believes what the receiver told it long ago",
+    "I9",
+    where=R2 | {"more_faults": (plans.FREEZE,) * 6},
+)
 def _() -> list[Patch]:
     def still_ours(sender: Any, claim: Any, read: ports.LaneRead) -> bool:
         return read.standing.epoch == claim.epoch and read.standing.live_at(sender.site)
@@ -801,7 +869,12 @@ def _() -> list[Patch]:
     return [(World, "_record_intent", forget)]
 
 
-@_bug("intent-before-the-gate", "the intent is stored, and nobody waits until the other site has it", "S3", where=R3 | SITE_CHANGES)
+@_bug(
+    "intent-before-the-gate",
+    "the intent is stored, and nobody waits until the other site has it",
+    "S3",
+    where=R3 | SITE_CHANGES,
+)
 def _() -> list[Patch]:
     original = World._record_intent
 
@@ -813,7 +886,12 @@ def _() -> list[Patch]:
     return [(World, "_record_intent", early)]
 
 
-@_bug("doubt-not-listed", "numbers in doubt are sent again and nobody is told", "S3", where=R3 | {"policy": DoubtPolicy.RESEND})
+@_bug(
+    "doubt-not-listed",
+    "numbers in doubt are sent again and nobody is told",
+    "S3",
+    where=R3 | {"policy": DoubtPolicy.RESEND},
+)
 def _() -> list[Patch]:
     def forget(self: World, actor: Any, effect: ports.RecordDoubts) -> Any:
         return ports.Done(self.servers[actor.site].position)

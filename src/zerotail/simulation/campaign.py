@@ -1,8 +1,8 @@
 """Many runs: seeds in order, over several processes, until enough crashes were survived or a rule broke.
 
-The quick judge looks at every run, the full checker at a sample of them and at every run that fails. Seeds are
-handed out in blocks, and results are added up in the order of the blocks, so that the outcome does not depend on
-which process was faster.
+The quick judge looks at every run, the full checker at a sample of them and at every run that fails. Seeds
+are handed out in blocks, and results are added up in the order of the blocks, so that the outcome does not
+depend on which process was faster.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def _folded(trace: int, more: int) -> int:
     return (trace * 1_000_003 + more) & ((1 << 61) - 1)
 
 
-def run_plan(plan: Plan, *, story: list[str] | None = None, full: bool = False) -> tuple[Run, list[Violation]]:
+def run_plan(
+    plan: Plan, *, story: list[str] | None = None, full: bool = False
+) -> tuple[Run, list[Violation]]:
     """One run and what is wrong with it; `full` also asks the checker."""
     run = Run(plan)
     watch = Watch(run.world)

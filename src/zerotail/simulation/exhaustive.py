@@ -1,8 +1,9 @@
 """Every crash point of a small run, alone and in pairs, with every way to recover.
 
-The run is as small as it can be and still has everything: a few instructions of two producers, one partition, one
-receiver. It is run once without faults to see how many steps it takes. Then a crash is put before and after each
-step, and before and after each pair of steps, and each time the system recovers in one of four ways:
+The run is as small as it can be and still has everything: a few instructions of two producers, one
+partition, one receiver. It is run once without faults to see how many steps it takes. Then a crash is put
+before and after each step, and before and after each pair of steps, and each time the system recovers in
+one of four ways:
 
     restart       the supervisor starts the process again
     takeover      the site goes down with it, and the other one takes over

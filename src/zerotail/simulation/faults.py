@@ -166,7 +166,7 @@ class Faults:
         server.fail_over_inside(keep)
 
     def _opening_alone(self, site: SiteName) -> bool:
-        """Promoted and not yet in an epoch of its own: there is no other site whose copy could be compared."""
+        """Promoted and not yet in an epoch of its own: there is no other copy to compare with."""
         server = self.world.servers[site]
         return server.lineage.current.site != site
 

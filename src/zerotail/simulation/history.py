@@ -255,7 +255,7 @@ def _site(
         replay = Replay(stage, first_head(epochs[0], world.topology.producers[stage.name]))
         segments: Sequence[Segment] = server.table("segments").get(place, ())
         for segment in segments:
-            owed = replay.apply(segment, world.values_of(server, *place, segment))
+            owed = replay.apply(segment, world.values_of(server, place[1], segment))
             lsn = places.get((place, segment.segment), 0)
             fields = _segment(server.site, place, segment, owed, names, lsn)
             yield time, "reader", drill.FinalSegment, fields

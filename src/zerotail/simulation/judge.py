@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from zerotail import ports
 from zerotail.core.chain import digest_of
 from zerotail.core.emission import Lane
-from zerotail.core.epoch import Durability, EpochRow
+from zerotail.core.epoch import Durability, EpochRow, topic_at
 from zerotail.core.head import Segment, first_head
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.core.receiver import ReceiverClass
@@ -66,7 +66,7 @@ class Watch(Witness):
             self.live(time, row)
 
     def live(self, time: int, row: EpochRow) -> None:
-        """S7: no epoch is at work twice, or at two sites. One that was lost before it was live is nobody's."""
+        """S7: no epoch is at work twice, or at two sites. One lost before it was live is nobody's."""
         name = (row.epoch, row.site, row.timeline, row.cut)
         if name in self._live:
             return
@@ -124,7 +124,13 @@ def _flushed_outbox(server: Server, lane: Lane) -> list[bytes]:
     return held
 
 
-_ALARMS = {"have no row": "S2", "has claimed": "I21", "other bytes": "I7", "were acknowledged": "I9", "replay": "S11"}
+_ALARMS = {
+    "have no row": "S2",
+    "has claimed": "I21",
+    "other bytes": "I7",
+    "were acknowledged": "I9",
+    "replay": "S11",
+}
 
 
 def judge(run: Run, watch: Watch) -> list[Violation]:
@@ -165,7 +171,7 @@ def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], l
         segments: Sequence[Segment] = server.table("segments").get(place, ())
         epoch = 0
         for number, segment in enumerate(segments, start=1):
-            values = world.values_of(server, *place, segment)
+            values = world.values_of(server, place[1], segment)
             problem = _judge_segment(segment, number, epoch, replay, values)
             if problem is not None:
                 problems.append(problem)
@@ -315,7 +321,7 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
             return [Violation("S9", f"{table} differ between the sites")]
     standing = other.standing()
     for stage in world.topology.stages:
-        topic = ports_topic(stage.topic, standing.rejoined.get(other.site))
+        topic = topic_at(stage.topic, standing.rejoined.get(other.site))
         log = world.logs.get((other.site, topic, stage.partition))
         if log is None or log.first:
             continue  # where the beginning was deleted, only repeats may be left of what stood there
@@ -337,8 +343,3 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
                 return [Violation("S13", f"{topic} at {other.site} is not in the order of the journal")]
             last = position
     return []
-
-
-def ports_topic(topic: str, rejoined: Epoch | None) -> str:
-    """The name of a topic at a site."""
-    return topic if rejoined is None else f"{topic}.{rejoined}"

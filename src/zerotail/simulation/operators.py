@@ -109,7 +109,7 @@ class Operators:
         """Whether a sender that is believed dead could still wake up: an operator makes sure before
         settling.
         """
-        name = f"emitter {lane} "
+        name = f"emitter {lane.channel}/{lane.partition} "
         senders = [process for process in self.schedule.processes if process.name.startswith(name)]
         return any(process.frozen_until > self.world.time for process in senders) or len(senders) > 1
 

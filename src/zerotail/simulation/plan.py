@@ -130,8 +130,10 @@ def _draw_faults(random: Random, horizon: int) -> list[Fault]:
     acts = [kind for kind in OPERATOR_ACTS if random.random() < 0.6]
     for kinds_of, most in ((larger, 6), (acts, 5)):
         if kinds_of:
-            for _ in range(random.randrange(most + 1)):
-                faults.append(_fault(random, random.randrange(horizon), random.choice(kinds_of)))
+            faults += [
+                _fault(random, random.randrange(horizon), random.choice(kinds_of))
+                for _ in range(random.randrange(most + 1))
+            ]
     if SITE_DOWN in larger or SITE_DESTROYED in larger:
         faults.append(_fault(random, random.randrange(horizon), TAKEOVER))
     faults.sort(key=lambda fault: fault.step)

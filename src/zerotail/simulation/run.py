@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -148,38 +149,22 @@ class Run:
 
     def _roles(self, site: SiteName) -> list[Role]:
         plan, topology = self.plan, self.topology
-        base = NUMBER[site] * 100
         roles: list[Role] = []
+
+        def add(name: str, make: Callable[[], ports.Story[Any]], *, follower: bool = False) -> None:
+            code = NUMBER[site] * 100 + len(roles)
+            roles.append(Role(f"{name} at {site}", code, site, make, follower))
+
         for feed in topology.feeds:
-            name = f"producer {feed.producer} {feed.topic}/{feed.partition} at {site}"
-            roles.append(
-                Role(name, base + len(roles), site, lambda feed=feed: produce(feed, site, limit=plan.batch))  # type: ignore[misc]
-            )
+            name = f"producer {feed.producer} {feed.topic}/{feed.partition}"
+            add(name, partial(produce, feed, site, limit=plan.batch))
         for stage in topology.stages:
-            name = f"stage {stage.name}/{stage.partition} at {site}"
-            roles.append(
-                Role(
-                    name,
-                    base + len(roles),
-                    site,
-                    lambda stage=stage: run_stage(stage, site, limit=plan.batch),
-                )  # type: ignore[misc]
-            )
+            place = f"{stage.name}/{stage.partition}"
+            add(f"stage {place}", partial(run_stage, stage, site, limit=plan.batch))
+            add(f"follower {place}", partial(follow, stage, site, limit=plan.batch), follower=True)
         for lane, receiver in topology.lanes.items():
             sender = Sender(lane, receiver, site, topology.policy, plan.window)
-            name = f"emitter {lane} at {site}"
-            roles.append(Role(name, base + len(roles), site, lambda sender=sender: emit(sender)))  # type: ignore[misc]
-        for stage in topology.stages:
-            name = f"follower {stage.name}/{stage.partition} at {site}"
-            roles.append(
-                Role(
-                    name,
-                    base + len(roles),
-                    site,
-                    lambda stage=stage: follow(stage, site, limit=plan.batch),  # type: ignore[misc]
-                    follower=True,
-                )
-            )
+            add(f"emitter {lane.channel}/{lane.partition}", partial(emit, sender))
         return roles
 
     def _supervise(self, role: Role) -> None:

@@ -1,7 +1,7 @@
 """A failure made small, and told as a story.
 
-A plan is a list of faults and a few sizes. Faults are taken out, first many at a time, and sizes made smaller, as
-long as the same rule still breaks. What is left is run once more with somebody listening.
+A plan is a list of faults and a few sizes. Faults are taken out, first many at a time, and sizes made
+smaller, as long as the same rule still breaks. What is left is run once more with somebody listening.
 """
 
 from __future__ import annotations

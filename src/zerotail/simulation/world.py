@@ -599,9 +599,7 @@ class World:
         )
         return self._store(actor, server, [(SET, "heads", place, moved)], DONE)
 
-    def values_of(
-        self, server: Server, stage: StageName, partition: PartitionNumber, segment: Segment
-    ) -> list[bytes]:
+    def values_of(self, server: Server, partition: PartitionNumber, segment: Segment) -> list[bytes]:
         """The values of a segment's records: instruction rows, or emissions of the stage before."""
         values: list[bytes] = []
         for producer, first, count in segment.runs:
@@ -629,7 +627,7 @@ class World:
         segments: Sequence[Segment],
         first_position: Position,
     ) -> ports.JournalRead:
-        values = [self.values_of(server, *place, segment) for segment in segments]
+        values = [self.values_of(server, place[1], segment) for segment in segments]
         head = server.tables["heads"][place]
         return ports.JournalRead(server.standing(), head, segments, values, first_position)
 

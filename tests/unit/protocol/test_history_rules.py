@@ -105,7 +105,7 @@ def test_an_output_chain_covers_channel_target_number_and_bytes() -> None:
         (*one[:2], EmissionNumber(2), one[3]),
         (*one[:3], b"w"),
     ]
-    assert len({output_content([some]) for some in [one, *others]}) == 5  # type: ignore[list-item]
+    assert len({output_content([some]) for some in [one, *others]}) == 5
     assert len(digest_of(b"")) == 16
 
 
@@ -113,7 +113,11 @@ def test_an_output_chain_covers_channel_target_number_and_bytes() -> None:
 
 
 def test_runs_join_consecutive_serials_of_one_producer() -> None:
-    assert runs_of([A, A, B, A], [Serial(1), Serial(2), Serial(1), Serial(3)]) == ((A, 1, 2), (B, 1, 1), (A, 3, 1))
+    assert runs_of([A, A, B, A], [Serial(1), Serial(2), Serial(1), Serial(3)]) == (
+        (A, 1, 2),
+        (B, 1, 1),
+        (A, 3, 1),
+    )
 
 
 def test_a_segment_moves_vector_position_numbers_and_chains() -> None:
@@ -139,7 +143,11 @@ def test_a_segment_moves_vector_position_numbers_and_chains() -> None:
 def test_numbers_are_dense_per_lane_and_packed_per_segment() -> None:
     mail = (ChannelName("mail"), PartitionNumber(0))
     owed = number_emissions({BANK: EmissionNumber(4)}, [(BANK, b"a"), (mail, b"b"), (BANK, b"c")])
-    assert owed == (Owed(BANK, EmissionNumber(5), b"a"), Owed(mail, EmissionNumber(1), b"b"), Owed(BANK, EmissionNumber(6), b"c"))
+    assert owed == (
+        Owed(BANK, EmissionNumber(5), b"a"),
+        Owed(mail, EmissionNumber(1), b"b"),
+        Owed(BANK, EmissionNumber(6), b"c"),
+    )
     assert by_lane(owed) == {BANK: (5, [b"a", b"c"]), mail: (1, [b"b"])}
 
 
@@ -217,14 +225,18 @@ def _record(journaled: int, acknowledged: int, intended: int = 0) -> LaneRecord:
     )
 
 
-def _resume(receiver: ReceiverClass, record: LaneRecord, last: int | None, policy: DoubtPolicy) -> Resume | Doubt:
+def _resume(
+    receiver: ReceiverClass, record: LaneRecord, last: int | None, policy: DoubtPolicy
+) -> Resume | Doubt:
     welcome = Welcome(None if last is None else EmissionNumber(last), None)
     return plan_resume(LANE, receiver, record, welcome if receiver.remembers else None, policy)
 
 
 @pytest.mark.parametrize("receiver", [ReceiverClass.R0, ReceiverClass.R2])
 def test_a_receiver_that_remembers_says_where_to_go_on(receiver: ReceiverClass) -> None:
-    assert _resume(receiver, _record(9, 4), 6, DoubtPolicy.HOLD) == Resume(EmissionNumber(7), EmissionNumber(0))
+    assert _resume(receiver, _record(9, 4), 6, DoubtPolicy.HOLD) == Resume(
+        EmissionNumber(7), EmissionNumber(0)
+    )
 
 
 @pytest.mark.parametrize("last", [3, 10])
@@ -234,18 +246,28 @@ def test_a_receiver_outside_what_is_possible_stops_everything(last: int) -> None
 
 
 def test_an_unknown_last_number_is_not_zero() -> None:
-    assert _resume(ReceiverClass.R0, _record(9, 4), None, DoubtPolicy.HOLD) == Resume(EmissionNumber(5), EmissionNumber(9))
+    assert _resume(ReceiverClass.R0, _record(9, 4), None, DoubtPolicy.HOLD) == Resume(
+        EmissionNumber(5), EmissionNumber(9)
+    )
 
 
 def test_a_receiver_that_drops_repeats_gets_everything_since_the_acknowledgement_again() -> None:
-    assert _resume(ReceiverClass.R1, _record(9, 4), None, DoubtPolicy.HOLD) == Resume(EmissionNumber(5), EmissionNumber(9))
+    assert _resume(ReceiverClass.R1, _record(9, 4), None, DoubtPolicy.HOLD) == Resume(
+        EmissionNumber(5), EmissionNumber(9)
+    )
 
 
 def test_a_receiver_that_can_do_nothing_leaves_doubts() -> None:
     record = _record(9, 4, 6)
-    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.HOLD) == Doubt(EmissionNumber(5), EmissionNumber(6))
-    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.RESEND) == Resume(EmissionNumber(5), EmissionNumber(6))
-    assert _resume(ReceiverClass.R3, _record(9, 4), None, DoubtPolicy.HOLD) == Resume(EmissionNumber(5), EmissionNumber(4))
+    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.HOLD) == Doubt(
+        EmissionNumber(5), EmissionNumber(6)
+    )
+    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.RESEND) == Resume(
+        EmissionNumber(5), EmissionNumber(6)
+    )
+    assert _resume(ReceiverClass.R3, _record(9, 4), None, DoubtPolicy.HOLD) == Resume(
+        EmissionNumber(5), EmissionNumber(4)
+    )
 
 
 def test_a_claim_of_another_history_stops_everything() -> None:
