@@ -120,7 +120,10 @@ class Simulation:
         crash_at: Sequence[int] = (),
         lose_site_at: int | None = None,
     ) -> Result:
-        """Run the instructions through the handler, crash where told, heal, and judge."""
+        """Run the instructions through the handler, crash where told, heal, and judge.
+
+        What the handler itself raises is raised here.
+        """
         given = list(instructions)
         dealt = given if given and isinstance(given[0], Instruction) else self.instructions(given)
         faults = [Fault(step, plans.CRASH_AFTER) for step in crash_at]
@@ -152,6 +155,8 @@ class Simulation:
         run.world.witness = watch
         watch.keep = True
         run.go()
+        if run.schedule.died:
+            raise run.schedule.died[0]
         violations = judge(run, watch) or check_run(run, watch)
         return _result(run, tuple(violations))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from zerotail import ports
 from zerotail.core.identity import SiteName
-from zerotail.errors import Broken, ZerotailError
+from zerotail.errors import Broken, Misused, ZerotailError
 from zerotail.simulation import plan as plans
 from zerotail.simulation.plan import Fault
 from zerotail.simulation.world import BLOCKED, INDEFINITE, UNREACHABLE, Actor, World
@@ -88,6 +88,8 @@ class Schedule:
         self.trace = 0
         self.broken: list[tuple[int, str, str]] = []
         """Steps at which a process found an invariant broken."""
+        self.died: list[Exception] = []
+        """What processes died of that nobody expects: as a rule, a handler's own mistake."""
         self.reached: set[int] = set()
         self.marks: dict[str, int] = {}
         self.story: list[str] | None = None
@@ -241,11 +243,16 @@ class Schedule:
             self.tell(f"{process.name}: BROKEN: {error.message}")
             self._end(process, error)
             return
+        except Misused as error:
+            self.died.append(error)
+            self._end(process, error)
+            return
         except ZerotailError as error:
             self.tell(f"{process.name}: {type(error).__name__}: {error.message}")
             self._end(process, error)
             return
         except Exception as error:  # noqa: BLE001 - whatever a story dies of is a finding of the run
+            self.died.append(error)
             self.broken.append((self.step, process.name, f"{type(error).__name__}: {error}"))
             self._end(process, error)
             return
