@@ -1,16 +1,17 @@
 """The gate: nothing leaves for the outside before the other site's log holds what it came from.
 
-The question goes to the remote standby, never to the own database: there, a cancelled wait, an emptied list of
-standbys, a terminated session or a restart all show rows that the other site does not have. One answer carries
-everything that must fit, so that no two moments are mixed:
+The question goes to the remote standby, never to the own database: there, a cancelled wait, an emptied list
+of standbys, a terminated session or a restart all show rows that the other site does not have. One answer
+carries everything that must fit, so that no two moments are mixed:
 
-1. it is still in recovery: once promoted, it confirms nothing to the old site any more, which makes the gate the fence;
+1. it is still in recovery: once promoted, it confirms nothing to the old site any more, which makes the
+   gate the fence;
 2. it is a copy of the asker's database (system identifier), on the asker's **timeline**;
 3. the newest epoch it knows is the asker's own: positions of another lineage mean nothing;
 4. it has flushed the wanted position.
 
-A position is compared only after 1 to 3 hold. An epoch that says `exposed` is released without the question; everything
-sent then is flagged.
+A position is compared only after 1 to 3 hold. An epoch that says `exposed` is released without the
+question; everything sent then is flagged.
 """
 
 from __future__ import annotations
@@ -39,6 +40,15 @@ class GateAnswer:
     timeline: Timeline
     epoch: Epoch
     flushed: Lsn
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Why something may leave: the answer that opened the gate, or None because the epoch is exposed."""
+
+    asker: Asker
+    wanted: Lsn
+    answer: GateAnswer | None
 
 
 class Gate(Enum):

@@ -1,0 +1,83 @@
+"""Hash chains over what a stage took in and what it owes to the outside.
+
+Each segment has two links: one over its input (which records, in which order, decided when and by which code)
+and one over its emissions (channel, number, bytes). Two sites whose chains agree at a segment agree about
+everything up to it; a replay that arrives at another hash must stop before it sends anything (I3, I11).
+
+    chain(n) = sha256(chain(n - 1) || sha256(content(n)))
+
+The content is laid out with fixed-width numbers and length-prefixed texts, so that no two contents share
+bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import NewType
+
+from zerotail.core.identity import (
+    ChannelName,
+    EmissionNumber,
+    Epoch,
+    PartitionNumber,
+    Position,
+    ProducerNumber,
+    SegmentNumber,
+    Serial,
+)
+
+Chain = NewType("Chain", bytes)
+
+GENESIS = Chain(bytes(32))
+"""The chain in front of the first segment."""
+
+_HEADER = struct.Struct("<QQQq")
+_RUN = struct.Struct("<IQI")
+_EMISSION = struct.Struct("<IQII")
+
+Run = tuple[ProducerNumber, Serial, int]
+"""Producer, first serial, count: consecutive positions filled by consecutive serials of one producer."""
+
+
+def digest_of(value: bytes) -> bytes:
+    """The digest of a record's value, as its header carries it."""
+    return sha256(value).digest()[:16]
+
+
+def link(previous: Chain, content_hash: bytes) -> Chain:
+    """The next link of a chain."""
+    return Chain(sha256(previous + content_hash).digest())
+
+
+def input_content(
+    epoch: Epoch,
+    segment: SegmentNumber,
+    first_position: Position,
+    decided_at: int,
+    version: str,
+    runs: Sequence[Run],
+    digests: Sequence[bytes],
+) -> bytes:
+    """The hash of what a segment took in; `decided_at` and `version` are inputs of the handler, so they
+    count.
+    """
+    code = version.encode()
+    parts = [_HEADER.pack(epoch, segment, first_position, decided_at), len(code).to_bytes(2, "little"), code]
+    parts += [_RUN.pack(producer, serial, count) for producer, serial, count in runs]
+    parts += digests
+    return sha256(b"".join(parts)).digest()
+
+
+def output_content(
+    emissions: Iterable[tuple[ChannelName, PartitionNumber, EmissionNumber, bytes]],
+) -> bytes:
+    """The hash of what a segment owes to the outside, in the order in which the handler said it."""
+    content = sha256()
+    for channel, target, number, value in emissions:
+        name = channel.encode()
+        content.update(_EMISSION.pack(target, number, len(name), len(value)))
+        content.update(name)
+        content.update(value)
+    return content.digest()

@@ -1,0 +1,125 @@
+"""The plan of a takeover: which of its eleven steps are still to be done at a site, or why it must not begin.
+
+The plan is computed from what the site's own database says, so that a takeover that was interrupted
+anywhere is finished by running it again (I18), at the same site or, after that one is lost as well, at the
+other.
+
+1. A database that is a primary and whose last epoch is its own, on its own timeline, is active: only what
+   its epoch still lacks is left. A handover that was given up is reopened the same way.
+2. A primary on a timeline for which no epoch was opened (promoted a moment ago, or a replica inside the
+   site took over) opens one before anything else is written.
+3. A copy that says `exposed` of another site's epoch may lack what that site released: refused, unless the
+   operator accepts the loss by a statement of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from zerotail.core.epoch import Durability, Lineage, Phase, next_epoch, works_at
+from zerotail.core.identity import Epoch, SiteName, Timeline
+from zerotail.errors import Refused
+
+
+class Step(Enum):
+    """The steps of a takeover, in order."""
+
+    DECIDE = 1
+    FENCE = 2
+    PROMOTE = 3
+    OPEN_EPOCH = 4
+    REBUILD = 5
+    FILL = 6
+    HANDSHAKE = 7
+    GO_LIVE = 8
+    """8 to 10 in one row: stages, emitters and producers wait for it, and each has a handshake of its own."""
+    STANDBY = 11
+
+
+@dataclass(frozen=True, slots=True)
+class SiteView:
+    """What a site's own database says."""
+
+    site: SiteName
+    site_number: int
+    lineage: Lineage
+    timeline: Timeline | None
+    """None while the database is a standby."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverPlan:
+    """What is left to do; `expected` is the epoch on which the plan rests, `epoch` the one that will be
+    live.
+    """
+
+    site: SiteName
+    expected: Epoch
+    epoch: Epoch
+    durability: Durability
+    cause: str
+    steps: tuple[Step, ...]
+
+    @property
+    def done(self) -> bool:
+        """Whether this site is active already."""
+        return not self.steps
+
+
+_FROM_EPOCH = (
+    Step.OPEN_EPOCH,
+    Step.REBUILD,
+    Step.FILL,
+    Step.HANDSHAKE,
+    Step.GO_LIVE,
+)
+_RENEWAL = (Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE)
+"""At the site that works already: its Kafka and its state are the ones it had."""
+
+
+def plan_takeover(view: SiteView, *, accept_loss: bool = False, cause: str = "takeover") -> TakeoverPlan:
+    """The steps that make `view.site` the active one; `Refused` when its copy may lack what was released."""
+    row = view.lineage.current
+    if works_at(view.lineage, view.site, view.timeline):
+        left = _RENEWAL if row.cause in ("timeline", "exposure") else _FROM_EPOCH
+        steps = {Phase.OPENED: left[1:], Phase.DRAINING: (Step.GO_LIVE,), Phase.LIVE: ()}[row.phase]
+        return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, steps)
+    own = row.site == view.site
+    epoch = next_epoch(view.lineage, view.site_number)
+    if own and view.timeline is not None:
+        # A replica inside the site took over: what the other site holds is all there, so nothing else
+        # changes.
+        return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL)
+    if row.durability is Durability.EXPOSED and not accept_loss:
+        raise Refused(
+            f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
+            f"may have sent messages that {view.site} does not have",
+            code="ZT110",
+            why="Going on here could send other messages under the same numbers.",
+            tries=(f"zerotail status --site {row.site}", f"zerotail rejoin plan --site {view.site}"),
+        )
+    first = (Step.FENCE, Step.PROMOTE) if view.timeline is None else ()
+    return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH)
+
+
+def plan_exposure(view: SiteView) -> TakeoverPlan:
+    """Go on without a standby, by an operator's statement that the other site is out: a new epoch that says
+    so.
+
+    It is a new epoch and not a changed row, because the other site's copy still says `gated`: should it
+    take over after all, the two histories have different names and a receiver that remembers claims can
+    tell them apart (I21).
+    """
+    row = view.lineage.current
+    if not works_at(view.lineage, view.site, view.timeline):
+        raise Refused(
+            f"{view.site} is not the active site: its copy is in epoch {row.epoch} of {row.site}",
+            code="ZT111",
+            tries=(f"zerotail takeover plan --to {view.site}",),
+        )
+    if row.durability is Durability.EXPOSED:
+        steps = _RENEWAL[1:] if row.phase is Phase.OPENED else ()
+        return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, steps)
+    epoch = next_epoch(view.lineage, view.site_number)
+    return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, "exposure", _RENEWAL)

@@ -1,0 +1,1 @@
+"""The bad day: follow, takeover, handover, rejoin."""

@@ -1,0 +1,81 @@
+"""Handover: the active site gives its role to the other one, on a quiet day and with nothing in doubt.
+
+1. observe: `source` is active, live and gated; `target` is its standby. No doubt is open.
+2. Stop submissions: the epoch drains.
+3. Wait until every instruction is applied and every emission acknowledged.
+4. Shut the source's database down cleanly: the standby then holds its last checkpoint.
+5. The target must hold everything; then it takes over as in a disaster (`takeover.py`), with an empty tail.
+6. The source comes back as standby (`rejoin.py`).
+
+Killed anywhere: before 4 the source goes on, after 4 a takeover at either site finishes it.
+"""
+
+from __future__ import annotations
+
+from zerotail.core.epoch import Durability, Phase
+from zerotail.core.identity import SiteName
+from zerotail.errors import Refused as NotAllowed
+from zerotail.errors import Unavailable, Unfinished
+from zerotail.failover.rejoin import is_standby_of
+from zerotail.failover.takeover import Pipeline, TakeoverReport, take_over
+from zerotail.ports import (
+    ChangeEpoch,
+    Done,
+    Drained,
+    ObserveDrained,
+    ObserveSite,
+    Pause,
+    ShutDown,
+    SiteObserved,
+    Story,
+)
+
+LOOKS = 300
+
+
+def hand_over(
+    pipeline: Pipeline, source: SiteName, target: SiteName, target_number: int
+) -> Story[TakeoverReport]:
+    """Move the active role from `source` to `target`; runs at the target."""
+    # 1
+    there = yield ObserveSite(source)
+    here = yield ObserveSite(target)
+    if not isinstance(there, SiteObserved) or not isinstance(here, SiteObserved):
+        raise Unavailable("a handover needs both databases", code="ZT420", tries=("zerotail takeover plan",))
+    row = there.standing.lineage.current
+    if not there.standing.live_at(source) or row.durability is Durability.EXPOSED:
+        raise NotAllowed(f"{source} is not active with a standby that is in step", code="ZT114")
+    if not is_standby_of(here.standing, there.standing):
+        raise NotAllowed(f"{target} is not the standby of {source}", code="ZT115")
+    # 2, 3
+    yield from _drain(source, there)
+    # 4
+    down = yield ShutDown(source)
+    if not isinstance(down, Done):
+        raise Unfinished(f"the database of {source} did not shut down", code="ZT421")
+    # 5
+    here = yield ObserveSite(target)
+    if not isinstance(here, SiteObserved) or here.flushed < down.position:
+        raise Unfinished(f"{target} lacks the end of the log of {source}; start {source} again", code="ZT422")
+    return (yield from take_over(pipeline, target, target_number, source, cause="handover"))
+
+
+def _drain(source: SiteName, there: SiteObserved) -> Story[None]:
+    left = yield ObserveDrained(source)
+    if isinstance(left, Drained) and left.doubts:
+        raise NotAllowed(
+            f"{left.doubts} messages are in doubt",
+            code="ZT116",
+            tries=("zerotail emissions list --in-doubt",),
+        )
+    epoch = there.standing.epoch
+    draining = yield ChangeEpoch(source, epoch, phase=Phase.DRAINING)
+    if not isinstance(draining, Done):
+        raise Unfinished(f"{source} did not stop its submissions", code="ZT423")
+    for _ in range(LOOKS):
+        left = yield ObserveDrained(source)
+        if isinstance(left, Drained) and not (left.instructions or left.emissions or left.doubts):
+            return
+        yield Pause(f"{source} drains")
+    yield ChangeEpoch(source, epoch, phase=Phase.LIVE)
+    raise Unfinished(f"{source} did not drain in time; it goes on as before", code="ZT424")

@@ -1,0 +1,122 @@
+"""Rejoin: a site that was lost comes back as standby, and the epoch goes back to gated.
+
+1. observe: the other site is the one that works, though perhaps not live before it has a standby; this one
+   is not its standby already, and has not worked alone meanwhile.
+2. Keep what only this site's database has: locally committed, never behind the gate, so nobody was told of
+   it.
+3. Say in the active database that the site comes back in this epoch: its topics get new names, so that an old
+   tail is never read again. Before the copy, so that no copy exists without it.
+4. Stop the database, look once more that nobody took over on it and that nothing was added to the tail, and
+   replace it by a fresh copy, which follows the active one from then on.
+5. When the copy holds all of that, write `gated` into the epoch row, and wait until the row itself is
+   behind the gate.
+
+Step 5 is one way and one row: a copy that says `gated` has that row, hence everything that was released
+before it (the log is a prefix), and from that row on nothing leaves without the gate. A copy that lacks it
+still says `exposed` and refuses to take over.
+"""
+
+from __future__ import annotations
+
+from zerotail.core.epoch import Durability, works_at
+from zerotail.core.identity import SiteName
+from zerotail.errors import Refused as NotAllowed
+from zerotail.errors import Unavailable, Unfinished
+from zerotail.flow.gate import wait_for_gate
+from zerotail.ports import (
+    ChangeEpoch,
+    CopyDatabase,
+    Done,
+    KeepTail,
+    ObserveSite,
+    RecordRejoined,
+    SiteObserved,
+    Standing,
+    Story,
+)
+
+
+def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> Story[bool]:
+    """Bring `site` back as the standby of `active`; runs at the active site. False: nothing was to be done.
+
+    `database_lost` is an operator's statement. Without it a database that does not answer is not replaced:
+    it may have gone on alone, and answer again in a moment.
+    """
+    # 1
+    standing = yield from _require_active(active)
+    seen = yield ObserveSite(site)
+    attached = isinstance(seen, SiteObserved) and is_standby_of(seen.standing, standing)
+    if attached and standing.lineage.current.durability is Durability.GATED:
+        return False
+    if not attached:
+        replaced = None
+        if not isinstance(seen, SiteObserved) and not database_lost:
+            raise Unavailable(
+                f"the database of {site} does not answer, so nobody knows whether it has gone on alone",
+                code="ZT413",
+                tries=(f"zerotail rejoin run --accept-lost-database {site}",),
+            )
+        if isinstance(seen, SiteObserved):
+            require_nothing_released(site, seen.standing, standing)
+            # 2
+            kept = yield KeepTail(site, active)
+            _require_done(kept, "keep the tail")
+            replaced = (seen.standing.epoch, kept.position)
+        # 3
+        noted = yield RecordRejoined(active, site, standing.epoch)
+        _require_done(noted, "note the return")
+        # 4
+        _require_done((yield CopyDatabase(site, active, replaced)), "copy the database")
+    # 5
+    standing = yield from _require_active(active)
+    if standing.lineage.current.durability is Durability.EXPOSED:
+        seen = yield ObserveSite(active)
+        if not isinstance(seen, SiteObserved):
+            raise Unavailable(f"the database of {active} does not answer", code="ZT410")
+        yield from wait_for_gate(standing.asker, seen.flushed)
+        changed = yield ChangeEpoch(active, standing.epoch, durability=Durability.GATED)
+        _require_done(changed, "go back to gated")
+        yield from wait_for_gate(standing.asker, changed.position)
+    return True
+
+
+def is_standby_of(standing: Standing, active: Standing) -> bool:
+    """Whether a database follows the active one: a standby, the same system, a part of the same history."""
+    return (
+        standing.timeline is None
+        and standing.system == active.system
+        and standing.lineage.current.epoch in active.lineage
+    )
+
+
+def require_nothing_released(site: SiteName, replaced: Standing, active: Standing) -> None:
+    """`Refused` when the copy that would be replaced may have released what the active site does not have."""
+    row = replaced.lineage.current
+    if row.durability is Durability.EXPOSED and row.epoch not in active.lineage:
+        raise NotAllowed(
+            f"{site} has worked alone in epoch {row.epoch}, which is not part of the history of epoch "
+            f"{active.epoch}",
+            code="ZT117",
+            why="Replacing its database would destroy the only copy of messages that it sent.",
+            tries=("zerotail journal compare", f"zerotail takeover plan --to {site}"),
+        )
+
+
+def _require_active(active: SiteName) -> Story[Standing]:
+    seen = yield ObserveSite(active)
+    if not isinstance(seen, SiteObserved):
+        raise Unavailable(f"the database of {active} does not answer", code="ZT410")
+    standing: Standing = seen.standing
+    if not works_at(standing.lineage, active, standing.timeline):
+        raise NotAllowed(
+            f"{active} is not the active site: it is in epoch {standing.epoch} of "
+            f"{standing.lineage.current.site}",
+            code="ZT113",
+            tries=("zerotail status",),
+        )
+    return standing
+
+
+def _require_done(answer: object, what: str) -> None:
+    if not isinstance(answer, Done):
+        raise Unfinished(f"could not {what}", code="ZT412", tries=("zerotail rejoin run",))

@@ -1,0 +1,207 @@
+"""Takeover: this site goes on at the break point.
+
+    observe   what the own database says of its role, timeline and epochs
+    plan      `core.takeover.plan_takeover`: which steps are left, or why it must not begin
+    act       step by step, each idempotent and noted, so that it can be interrupted anywhere and run again
+    report    what was done
+
+Steps: 1 decide, 2 fence what can be fenced, 3 promote, 4 open the epoch with the cuts (the first write of
+the new history), 5 rebuild by replay and compare the hashes, 6 store where stages begin to read, 7 claim
+the lanes at receivers that remember, 8 go live (an epoch that promises the gate: behind it). Until a
+standby is attached again the epoch is exposed; see `rejoin.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from zerotail.core import takeover as plans
+from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability, Phase, topic_at
+from zerotail.core.head import Head, first_head
+from zerotail.core.identity import ProducerNumber, SegmentNumber, SiteName, StageName
+from zerotail.core.receiver import ReceiverClass
+from zerotail.core.takeover import SiteView, Step, TakeoverPlan
+from zerotail.errors import Refused as NotAllowed
+from zerotail.errors import Unavailable, Unfinished
+from zerotail.failover.replay import Replay
+from zerotail.flow.gate import wait_for_gate
+from zerotail.flow.stage import Stage
+from zerotail.ports import (
+    ChangeEpoch,
+    ClaimAtReceiver,
+    ClaimLane,
+    Done,
+    FenceSite,
+    Indefinite,
+    JournalRead,
+    LaneClaimed,
+    LogEnd,
+    ObserveSite,
+    OpenEpoch,
+    Promote,
+    ReadJournal,
+    ReadLogEnd,
+    RecordStep,
+    Refused,
+    SiteObserved,
+    StoreStart,
+    Story,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Everything that runs at a site, as far as a takeover has to know it."""
+
+    stages: Sequence[Stage]
+    producers: Mapping[StageName, Sequence[ProducerNumber]]
+    lanes: Mapping[Lane, ReceiverClass]
+    """Lanes to receivers outside; lanes between stages need no claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverReport:
+    """What a takeover did."""
+
+    plan: TakeoverPlan
+    unfenced: bool
+    replayed: int
+    """Records that went through the handlers again."""
+
+
+def take_over(
+    pipeline: Pipeline,
+    site: SiteName,
+    site_number: int,
+    other: SiteName,
+    *,
+    accept_loss: bool = False,
+    cause: str = "takeover",
+) -> Story[TakeoverReport]:
+    """Make `site` the active one, or finish what an interrupted attempt began."""
+    view = yield from observe_site(site, site_number)
+    plan = plans.plan_takeover(view, accept_loss=accept_loss, cause=cause)
+    return (yield from carry_out(pipeline, plan, other, "loss accepted" if accept_loss else ""))
+
+
+def expose(pipeline: Pipeline, site: SiteName, site_number: int, other: SiteName) -> Story[TakeoverReport]:
+    """Go on without the other site, by the operator's statement that it is out."""
+    view = yield from observe_site(site, site_number)
+    plan = plans.plan_exposure(view)
+    return (yield from carry_out(pipeline, plan, other, f"{other} is out"))
+
+
+def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
+    """What a site's own database says."""
+    seen = yield ObserveSite(site)
+    if not isinstance(seen, SiteObserved):
+        raise Unavailable(f"the database of {site} does not answer", code="ZT401")
+    return SiteView(site, site_number, seen.standing.lineage, seen.standing.timeline)
+
+
+def carry_out(
+    pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator: str
+) -> Story[TakeoverReport]:
+    """Do the steps of a plan."""
+    unfenced = False
+    replayed = 0
+    for step in plan.steps:
+        match step:
+            case Step.FENCE:
+                # Not fatal: the gate keeps a site that is still alive from releasing anything new.
+                unfenced = not isinstance((yield FenceSite(other)), Done)
+            case Step.PROMOTE:
+                _require_done((yield Promote(plan.site)), f"promote the database of {plan.site}")
+            case Step.OPEN_EPOCH:
+                opened = yield OpenEpoch(
+                    plan.site, plan.expected, plan.epoch, plan.durability, plan.cause, operator
+                )
+                _require_done(opened, f"open epoch {plan.epoch}")
+            case Step.REBUILD:
+                for stage in pipeline.stages:
+                    replayed += yield from _replay(stage, pipeline.producers[stage.name])
+            case Step.FILL:
+                for stage in pipeline.stages:
+                    yield from _store_start(stage, plan)
+            case Step.HANDSHAKE:
+                yield from _claim_lanes(pipeline, plan)
+            case Step.GO_LIVE:
+                yield from _gate_the_epoch(plan)
+                live = yield ChangeEpoch(plan.site, plan.epoch, phase=Phase.LIVE)
+                _require_done(live, f"take epoch {plan.epoch} live")
+        yield RecordStep(plan.site, plan.epoch, step.value)
+    return TakeoverReport(plan, unfenced, replayed)
+
+
+def _gate_the_epoch(plan: TakeoverPlan) -> Story[None]:
+    """An epoch that promises the gate goes live behind it: no record, claim or segment may carry a number
+    that is lost again.
+    """
+    if plan.durability is Durability.EXPOSED:
+        return
+    seen = yield ObserveSite(plan.site)
+    if not isinstance(seen, SiteObserved):
+        raise Unfinished(f"the database of {plan.site} does not answer", code="ZT403")
+    yield from wait_for_gate(seen.standing.asker, seen.flushed)
+
+
+def _replay(stage: Stage, producers: Sequence[ProducerNumber]) -> Story[int]:
+    """Step 5: the journal through the handler again; `Broken` when it gives other hashes."""
+    replay: Replay | None = None
+    while True:
+        after = replay.head.segment if replay else SegmentNumber(0)
+        read = yield ReadJournal(stage.name, stage.partition, after, 100)
+        if not isinstance(read, JournalRead):
+            raise Unfinished(f"the journal of {stage.name} cannot be read", code="ZT402")
+        if replay is None:
+            replay = Replay(stage, _start(read, producers))
+        if not read.segments:
+            return replay.head.next_position
+        for segment, values in zip(read.segments, read.values, strict=True):
+            replay.apply(segment, values)
+
+
+def _start(read: JournalRead, producers: Sequence[ProducerNumber]) -> Head:
+    return first_head(read.standing.epoch, producers)
+
+
+def _store_start(stage: Stage, plan: TakeoverPlan) -> Story[None]:
+    """Step 6: stages begin where this site's topic ends now; nothing older is read, however long the
+    history is.
+    """
+    seen = yield ObserveSite(plan.site)
+    if not isinstance(seen, SiteObserved):
+        raise Unfinished(f"the database of {plan.site} does not answer", code="ZT403")
+    topic = topic_at(stage.topic, seen.standing.rejoined.get(plan.site))
+    end = yield ReadLogEnd(topic, stage.partition)
+    if isinstance(end, LogEnd):
+        stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)
+        _require_done(stored, f"store where {stage.name} begins")
+
+
+def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:
+    """Step 7: shut out older senders now. A receiver that does not answer is claimed by its emitter later.
+
+    Only an exposed epoch may be shown to receivers before its claim is behind the gate; see `flow/emit.py`.
+    """
+    if plan.durability is Durability.GATED:
+        return
+    for lane, receiver in pipeline.lanes.items():
+        if receiver.remembers:
+            claimed = yield ClaimLane(lane)
+            if isinstance(claimed, LaneClaimed) and claimed.standing.epoch == plan.epoch:
+                yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation)
+
+
+def _require_done(answer: object, what: str) -> None:
+    match answer:
+        case Done():
+            return
+        case Refused():
+            raise NotAllowed(f"could not {what}: {answer.reason}", code="ZT112")
+        case Indefinite():
+            raise Unfinished(f"nobody knows whether it was possible to {what}", code="ZT404")
+        case _:
+            raise Unfinished(f"could not {what}: no answer", code="ZT405")

@@ -1,0 +1,1 @@
+"""The normal day: submit, produce, stage, gate, emit."""

@@ -1,0 +1,47 @@
+"""Waiting at the gate: ask the remote standby until what was read may leave, or give up for now.
+
+The wanted position stays the same over all questions of one wait, else a busy database would run away from
+it. After a few of them the caller gets its turn back and reads again, because the epoch may have changed
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from zerotail.core import gate
+from zerotail.core.epoch import Durability
+from zerotail.core.gate import Asker, Gate, GateAnswer, Release
+from zerotail.core.identity import Lsn
+from zerotail.errors import Unfinished
+from zerotail.ports import AskGate, Pause, Standing, Story
+
+QUESTIONS = 4
+"""Of one wait at the gate."""
+PATIENCE = 200
+"""Questions of a step that cannot go on before the other site has caught up."""
+
+
+def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) -> Story[Release | None]:
+    """The evidence that everything below `wanted` may leave; None when it may not, or not yet."""
+    asker = standing.asker
+    if standing.lineage.current.durability is Durability.EXPOSED:
+        return Release(asker, wanted, None) if release_exposed else None
+    for _ in range(QUESTIONS):
+        answer = yield AskGate()
+        if isinstance(answer, GateAnswer):
+            verdict = gate.decide(answer, asker, wanted)
+            if verdict is Gate.OPEN:
+                return Release(asker, wanted, answer)
+            if verdict is not Gate.BEHIND:
+                break
+        yield Pause("the gate is closed")
+    return None
+
+
+def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
+    """Wait until the other site has flushed `wanted`."""
+    for _ in range(PATIENCE):
+        answer = yield AskGate()
+        if isinstance(answer, GateAnswer) and gate.decide(answer, asker, wanted) is Gate.OPEN:
+            return
+        yield Pause("the copy has not caught up")
+    raise Unfinished("the other site has not caught up in time; run it again", code="ZT411")

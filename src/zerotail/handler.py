@@ -1,0 +1,179 @@
+"""What a developer writes, and what it is given: plain functions over records, in order, one partition at a
+time.
+
+A handler is applied again at the other site, so it may depend on nothing but the record, the state it named
+and what it was given: `given.now`, `given.random` and `given.uuid` are derived from the segment and give
+the same answers there.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any, Protocol
+from zlib import crc32
+
+import msgspec
+
+from zerotail.core.identity import ChannelName, PartitionNumber, Position, ProducerNumber, Serial
+from zerotail.errors import Misused
+
+Value = Any
+"""Whatever JSON can say."""
+
+_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_decode = msgspec.json.decode
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An instruction, or a message of an earlier stage, as the handler sees it."""
+
+    producer: ProducerNumber
+    serial: Serial
+    position: Position
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A message owed to the outside. `key` chooses the partition of a channel that is a topic."""
+
+    channel: str
+    value: Value
+    key: str = ""
+
+    def target(self, partitions: int) -> PartitionNumber:
+        """The partition of a topic with so many partitions."""
+        return PartitionNumber(crc32(self.key.encode()) % partitions)
+
+
+class Given:
+    """What a handler may know beside record and state: the same at every replay."""
+
+    __slots__ = ("_chain", "_decided_at", "_position", "_source")
+
+    def __init__(self, decided_at: int, chain: bytes, position: Position) -> None:
+        self._decided_at = decided_at
+        self._chain = chain
+        self._position = position
+        self._source: random.Random | None = None
+
+    @property
+    def now(self) -> datetime:
+        """The time of the segment; it never falls."""
+        return _EPOCH_START + timedelta(microseconds=self._decided_at)
+
+    @property
+    def random(self) -> random.Random:
+        """A source of numbers that is seeded by the place of this record in the order."""
+        if self._source is None:
+            seed = sha256(self._chain + self._position.to_bytes(8, "little")).digest()
+            self._source = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        return self._source
+
+    def uuid(self) -> uuid.UUID:
+        """An identifier that nobody else gets, and that a replay gets again."""
+        return uuid.UUID(int=self.random.getrandbits(128), version=4)
+
+
+class State(MutableMapping[str, Value]):
+    """The values under the keys that the handler named for a batch; nothing else can be seen or changed.
+
+    Whatever a value holds when the batch ends is stored, also when it was changed in place.
+    """
+
+    __slots__ = ("_allowed", "_stored", "_values")
+
+    def __init__(self, stored: Mapping[str, bytes]) -> None:
+        self._stored = stored
+        self._values: dict[str, Value] = {key: _decode(value) for key, value in stored.items()}
+        self._allowed: Sequence[str] = ()
+
+    def allow(self, keys: Sequence[str]) -> None:
+        """Name the keys of the record that is applied next."""
+        self._allowed = keys
+
+    def _require(self, key: str) -> None:
+        if key not in self._allowed:
+            raise Misused(
+                f"the handler used state key {key!r}, which its keys() did not name for this record",
+                code="ZT120",
+                why="State is loaded and stored in bulk by those names; what is not named would be lost.",
+            )
+
+    def __getitem__(self, key: str) -> Value:
+        self._require(key)
+        return self._values[key]
+
+    def __setitem__(self, key: str, value: Value) -> None:
+        self._require(key)
+        self._values[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        self._require(key)
+        del self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in sorted(self._allowed) if key in self._values)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def changes(self) -> dict[str, bytes | None]:
+        """What differs from what was loaded; None means removed."""
+        changed: dict[str, bytes | None] = {}
+        for key, value in self._values.items():
+            encoded = _encode(value)
+            if encoded != self._stored.get(key):
+                changed[key] = encoded
+        for key in self._stored:
+            if key not in self._values:
+                changed[key] = None
+        return changed
+
+
+class Handler(Protocol):
+    """A stage's rule."""
+
+    def keys(self, record: Record) -> list[str]:
+        """The state keys that `apply` may touch for this record."""
+        ...
+
+    def apply(self, record: Record, state: State, given: Given) -> list[Emission]:
+        """Apply one record, and say what is owed to the outside because of it."""
+        ...
+
+
+def encode_value(value: Value) -> bytes:
+    """The bytes of a value; equal values give equal bytes, whatever order a mapping was built in."""
+    return _encode(value)
+
+
+def decode_value(encoded: bytes) -> Value:
+    """The value of bytes made by `encode_value`, or of any JSON text."""
+    return _decode(encoded)
+
+
+def apply_in_order(
+    handler: Handler,
+    records: Sequence[Record],
+    state: State,
+    keys: Sequence[Sequence[str]],
+    decided_at: int,
+    chain: bytes,
+    partitions_of: Callable[[str], int],
+) -> list[tuple[tuple[ChannelName, PartitionNumber], bytes]]:
+    """Run a handler over records; the messages it owes, each with its channel and target partition."""
+    said: list[tuple[tuple[ChannelName, PartitionNumber], bytes]] = []
+    for record, allowed in zip(records, keys, strict=True):
+        state.allow(allowed)
+        for emission in handler.apply(record, state, Given(decided_at, chain, record.position)):
+            target = emission.target(partitions_of(emission.channel))
+            said.append(((ChannelName(emission.channel), target), _encode(emission.value)))
+    return said

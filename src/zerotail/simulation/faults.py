@@ -1,0 +1,187 @@
+"""Faults of the world, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import SiteName
+from zerotail.simulation import plan as plans
+from zerotail.simulation.kafka import FOREIGN_RECORD, Log
+from zerotail.simulation.operators import Operators
+from zerotail.simulation.plan import Fault
+from zerotail.simulation.schedule import Schedule
+from zerotail.simulation.world import OTHER, SITES, World
+
+
+class Faults:
+    """Applies the faults of a plan to the world, and ends them when their time is over."""
+
+    def __init__(self, world: World, schedule: Schedule, operators: Operators) -> None:
+        self.world = world
+        self.schedule = schedule
+        self.operators = operators
+        self.power_off: Callable[[SiteName], None] = lambda _: None
+        self.power_on: Callable[[SiteName], None] = lambda _: None
+
+    def apply(self, fault: Fault) -> None:
+        """Let a fault happen."""
+        kind = fault.kind
+        if kind in plans.OPERATOR_ACTS:
+            self.operators.act(kind, fault.choice)
+            return
+        site = self._site(fault)
+        if kind.startswith("kafka"):
+            self._kafka(fault, site)
+        elif kind in (plans.LINK_CUT, plans.LINK_ONE_WAY, plans.OUTSIDE_CUT):
+            self._cut(fault, site)
+        elif kind in (plans.SITE_DOWN, plans.SITE_DESTROYED):
+            self._site_fault(fault, site)
+        else:
+            self._database(fault, site)
+
+    def _site(self, fault: Fault) -> SiteName:
+        """Mostly the active site: that is where it hurts."""
+        return self.world.active if fault.choice % 4 else OTHER[self.world.active]
+
+    def _later(self, fault: Fault, end: Callable[[], None]) -> None:
+        self.schedule.at(self.world.time + 20 + fault.length, end)
+
+    def _kafka(self, fault: Fault, site: SiteName) -> None:
+        world = self.world
+        logs = [log for (of, _, _), log in world.logs.items() if of == site]
+        if fault.kind == plans.KAFKA_DOWN:
+            world.kafka_up[site] = False
+            self._later(fault, lambda: world.kafka_up.__setitem__(site, True))
+        elif logs:
+            self._log(fault, logs[fault.choice % len(logs)])
+        self.schedule.tell(f"{fault.kind} at {site}")
+
+    def _log(self, fault: Fault, log: Log) -> None:
+        if fault.kind == plans.KAFKA_TRUNCATE:
+            log.truncate(1 + fault.choice % 3)
+        elif fault.kind == plans.KAFKA_WIPE:
+            log.wipe(self.world.new_log_identity())
+        elif fault.kind == plans.KAFKA_RETAIN:
+            log.retain(1 + fault.choice % 5)
+        elif fault.kind == plans.KAFKA_MARK:
+            log.mark()
+        elif fault.kind == plans.KAFKA_FOREIGN:
+            log.records.append(FOREIGN_RECORD)
+        elif log.records:
+            log.records += log.records[-1 - fault.choice % 3 :]
+
+    def _cut(self, fault: Fault, site: SiteName) -> None:
+        world = self.world
+        if fault.kind == plans.OUTSIDE_CUT:
+            world.outside_up[site] = False
+            self._later(fault, lambda: world.outside_up.__setitem__(site, True))
+        else:
+            pairs = [(site, OTHER[site])]
+            if fault.kind == plans.LINK_CUT:
+                pairs.append((OTHER[site], site))
+            for pair in pairs:
+                world.link_up[pair] = False
+            self._later(fault, lambda: world.link_up.update(dict.fromkeys(pairs, True)))
+        self.schedule.tell(f"{fault.kind}: {site}")
+
+    def _site_fault(self, fault: Fault, site: SiteName) -> None:
+        if fault.kind == plans.SITE_DESTROYED:
+            if not self.may_destroy(site):
+                return
+            self.world.destroyed.add(site)
+            self.schedule.mark("site destroyed")
+            for (of, _, _), log in self.world.logs.items():
+                if of == site:
+                    log.wipe(self.world.new_log_identity())
+        self.schedule.tell(f"{fault.kind}: {site}")
+        self.power_off(site)
+        self._later(fault, lambda: self.power_on(site))
+
+    def may_destroy(self, site: SiteName) -> bool:
+        """Whether the other site holds everything that was sent: at most one site is lost at a time (A2)."""
+        world = self.world
+        if world.destroyed:
+            return False
+        if site != world.active:
+            return True
+        server, other = world.servers[site], world.servers[OTHER[site]]
+        return (
+            not server.in_recovery
+            and world.out is None
+            and server.lineage.current.durability is Durability.GATED
+            and other.in_recovery
+            and other.follows(server)
+            and other.standing().lineage.current.durability is Durability.GATED
+        )
+
+    def _database(self, fault: Fault, site: SiteName) -> None:
+        server = self.world.servers[site]
+        if not server.up or not self.world.site_up[site]:
+            return
+        self.schedule.tell(f"{fault.kind}: {site}")
+        if fault.kind == plans.DB_RESTART:
+            server.crash()
+            self._later(fault, lambda: self._start(site))
+        elif fault.kind == plans.DB_NAMES:
+            if server.waiting:
+                self.schedule.mark("rows shown by emptied names")
+            server.empty_names()
+            self._later(fault, lambda: self._restore_names(site))
+        elif fault.kind == plans.DB_FAILOVER:
+            self._fail_over(fault, site)
+        elif server.waiting:
+            self.schedule.mark("row shown before it was replicated")
+            waiting = server.waiting[fault.choice % len(server.waiting)]
+            if fault.kind == plans.DB_CANCEL:
+                server.cancel(waiting)
+            else:
+                server.terminate(waiting)
+
+    def _restore_names(self, site: SiteName) -> None:
+        """Commits wait again, where there is a standby to wait for."""
+        server = self.world.servers[site]
+        if not server.in_recovery and server.lineage.current.durability is Durability.GATED:
+            server.names = self.world.synchronous
+
+    def _start(self, site: SiteName) -> None:
+        if self.world.site_up[site] and not self.world.servers[site].up:
+            self.world.servers[site].start()
+
+    def _fail_over(self, fault: Fault, site: SiteName) -> None:
+        """A replica inside the site takes over; it has all that the other site has, and all that was sent
+        alone.
+        """
+        server, other = self.world.servers[site], self.world.servers[OTHER[site]]
+        if server.in_recovery:
+            return
+        least = server.common_prefix(other)
+        if server.lineage.current.durability is Durability.EXPOSED:
+            least = len(server.log)
+        if self._opening_alone(site):
+            least = len(server.log)
+        keep = least + fault.choice % (len(server.log) - least + 1)
+        if keep < len(server.log):
+            self.schedule.mark("rows lost by a failover inside a site")
+        server.fail_over_inside(keep)
+
+    def _opening_alone(self, site: SiteName) -> bool:
+        """Promoted and not yet in an epoch of its own: there is no other copy to compare with."""
+        server = self.world.servers[site]
+        return server.lineage.current.site != site
+
+    def end_all(self) -> None:
+        """Heal everything that can be healed without an operator."""
+        world = self.world
+        for site in SITES:
+            if not world.site_up[site]:
+                self.power_on(site)
+            if not world.servers[site].up and site not in world.destroyed:
+                world.servers[site].start()
+            world.kafka_up[site] = world.outside_up[site] = True
+        for pair in world.link_up:
+            world.link_up[pair] = True
+        for process in self.schedule.processes:
+            if process.frozen_until > world.time + 400:
+                process.frozen_until = world.time + 400
+                self.schedule.at(process.frozen_until, process)

@@ -1,0 +1,101 @@
+"""A simulated Kafka partition: a list that may repeat, lose its tail, its beginning or everything.
+
+Offsets have gaps where a transaction marker lies. A wiped log is another log: it has another identity, and an
+offset of the old one means nothing in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from zerotail.core.admission import FOREIGN
+from zerotail.core.head import Hint
+from zerotail.core.identity import Epoch, Offset, ProducerNumber, Serial
+from zerotail.ports import Batch, LogEnd
+
+
+class Stored(NamedTuple):
+    """A record as it lies in a partition."""
+
+    producer: ProducerNumber
+    serial: Serial
+    epoch: Epoch
+    digest: bytes
+    value: bytes
+
+
+FOREIGN_RECORD = Stored(FOREIGN, Serial(0), Epoch(0), b"", b"[0, 1]")
+"""A record of somebody who writes to the topic without our header."""
+
+_EMPTY = Batch((), (), (), (), ())
+
+
+class Log:
+    """One partition of one topic at one site."""
+
+    __slots__ = ("first", "identity", "records")
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+        self.first = 0
+        self.records: list[Stored | None] = []
+        """None is a marker: an offset without a record."""
+
+    @property
+    def end(self) -> int:
+        """The offset of the next record."""
+        return self.first + len(self.records)
+
+    def append(self, batch: Batch) -> None:
+        """Store records in order."""
+        self.records.extend(
+            Stored(*row)
+            for row in zip(
+                batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True
+            )
+        )
+
+    def mark(self) -> None:
+        """A transaction marker of somebody else: an offset that no reader sees."""
+        self.records.append(None)
+
+    def truncate(self, count: int) -> None:
+        """Lose the last records, as after an unclean election."""
+        if count:
+            del self.records[-count:]
+
+    def retain(self, count: int) -> None:
+        """Delete the oldest records."""
+        count = min(count, len(self.records))
+        del self.records[:count]
+        self.first += count
+
+    def wipe(self, identity: str) -> None:
+        """Lose everything: the topic is made anew."""
+        self.identity = identity
+        self.first = 0
+        self.records = []
+
+    def read(self, hint: Hint | None, limit: int) -> tuple[Batch, Hint] | None:
+        """Records from a hint on; None when the log does not reach to it."""
+        offset: int = self.first
+        if hint is not None:
+            if hint.log != self.identity or not self.first <= hint.offset <= self.end:
+                return None
+            offset = hint.offset
+        start = offset - self.first
+        window = self.records[start : start + limit]
+        after = Hint(self.identity, Offset(offset + len(window)))
+        found = [record for record in window if record is not None]
+        if not found:
+            return _EMPTY, after
+        columns: list[Any] = list(zip(*found, strict=True))
+        return Batch(*columns), after
+
+    def log_end(self) -> LogEnd:
+        """The end of the log and the last record of ours in it."""
+        hint = Hint(self.identity, Offset(self.end))
+        for record in reversed(self.records):
+            if record is not None and record.producer != FOREIGN:
+                return LogEnd(hint, record.producer, record.serial)
+        return LogEnd(hint, ProducerNumber(0), Serial(0))

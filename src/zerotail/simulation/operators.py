@@ -1,0 +1,157 @@
+"""Operators: people who act late, twice, at both sites, and get killed half way; but who keep a notebook.
+
+They know which site went on last (`world.active`) and which one they have declared out (`world.out`); they
+never take over at a site that is out, and never destroy the last copy of anything that was sent. That much
+is assumed of people (A2, A9); everything else is left to the protocol, and to chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from zerotail import ports
+from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability, Phase, works_at
+from zerotail.core.identity import EmissionNumber, SiteName, Timeline
+from zerotail.core.receiver import DoubtPolicy
+from zerotail.failover.handover import hand_over
+from zerotail.failover.rejoin import rejoin
+from zerotail.failover.takeover import expose, take_over
+from zerotail.simulation import plan as plans
+from zerotail.simulation.schedule import Process, Schedule
+from zerotail.simulation.world import NUMBER, OTHER, SITES, Actor, World
+
+
+class Operators:
+    """Starts the commands of operators as processes."""
+
+    def __init__(self, world: World, schedule: Schedule) -> None:
+        self.world = world
+        self.schedule = schedule
+        self.power_on: Callable[[SiteName], None] = lambda _: None
+        self.busy: dict[str, Process] = {}
+        """Commands that run, by name; in the healed phase there is one of each kind at most."""
+
+    def act(self, kind: str, choice: int) -> None:
+        """Do what the plan says, if a sane operator would."""
+        world = self.world
+        active, standby = world.active, OTHER[world.active]
+        if kind == plans.TAKEOVER:
+            self.take_over(standby if choice % 4 else active)
+            if choice % 8 == 1:
+                self.take_over(standby)
+        elif kind == plans.TAKEOVER_BOTH:
+            self.take_over(active)
+            self.take_over(standby)
+        elif kind == plans.HANDOVER:
+            self.hand_over()
+        elif kind == plans.REJOIN:
+            self.rejoin()
+        elif kind == plans.EXPOSE:
+            self.expose()
+
+    def _run(self, name: str, site: SiteName, story: ports.Story[Any]) -> None:
+        process = Process(f"operator {name} at {site}", 900 + NUMBER[site], site, story)
+        self.busy[name] = process
+        self.schedule.start(process)
+
+    def running(self, name: str) -> bool:
+        """Whether a command is still at work."""
+        return self.busy.get(name) in self.schedule.processes
+
+    def take_over(self, site: SiteName) -> None:
+        """Take over at a site, unless it was declared out."""
+        if self.world.out == site or not self.world.site_up[site]:
+            return
+        topology = self.world.topology
+        story = take_over(topology.pipeline, site, NUMBER[site], OTHER[site])
+        self._run(f"takeover {site}", site, story)
+
+    def hand_over(self) -> None:
+        """Move the active role to the other site."""
+        source = self.world.active
+        target = OTHER[source]
+        if self.world.out != target and self.world.site_up[target]:
+            story = hand_over(self.world.topology.pipeline, source, target, NUMBER[target])
+            self._run("handover", target, story)
+
+    def rejoin(self) -> None:
+        """Bring the other site back as standby."""
+        active = self.world.active
+        if self.world.site_up[active]:
+            lost = OTHER[active] in self.world.destroyed
+            self._run("rejoin", active, rejoin(OTHER[active], active, database_lost=lost))
+
+    def expose(self) -> None:
+        """Go on alone: only while the other site is really out, and was not the one that went on last."""
+        active = self.world.active
+        if self.world.site_up[active] and not self.world.site_up[OTHER[active]]:
+            story = expose(self.world.topology.pipeline, active, NUMBER[active], OTHER[active])
+            self._run("expose", active, story)
+
+    def settle(self) -> None:
+        """Decide about doubts by looking at the receiver, when no earlier sender can be alive any more."""
+        world = self.world
+        server = world.servers[world.active]
+        if server.in_recovery or not server.up or world.topology.policy is not DoubtPolicy.HOLD:
+            return
+        for lane, receiver in world.receivers.items():
+            row = server.table("lanes").get(lane)
+            if row is None or row[3] == row[2] or self._sender_frozen(lane):
+                continue
+            known = max([row[2], *(one.number for one in receiver.accepted if one.number <= row[3])])
+            settled = world.execute(Actor(world.active), ports.SettleDoubts(lane, EmissionNumber(known)))
+            if isinstance(settled, ports.Done):
+                self.schedule.mark("doubt settled by an operator")
+
+    def _sender_frozen(self, lane: Lane) -> bool:
+        """Whether a sender that is believed dead could still wake up: an operator makes sure before
+        settling.
+        """
+        name = f"emitter {lane.channel}/{lane.partition} "
+        senders = [process for process in self.schedule.processes if process.name.startswith(name)]
+        return any(process.frozen_until > self.world.time for process in senders) or len(senders) > 1
+
+    # When everything is healed.
+
+    def heal(self, wish: str) -> None:
+        """One look of an operator who brings everything back, one command at a time."""
+        world = self.world
+        self.settle()
+        if any(self.running(name) for name in self.busy):
+            return
+        active, standby = world.active, OTHER[world.active]
+        for site in SITES:
+            if not world.site_up[site]:
+                self.power_on(site)
+        if active in world.destroyed:
+            self.take_over(standby)
+            return
+        server, other = world.servers[active], world.servers[standby]
+        if not server.up:
+            server.start()
+            return
+        if not other.up:
+            other.start()
+        lineage = server.lineage
+        if not works_at(lineage, active, None if server.in_recovery else Timeline(server.timeline)) or (
+            lineage.current.phase is not Phase.LIVE
+        ):
+            waits_for_standby = works_at(lineage, active, Timeline(server.timeline)) and not (
+                other.in_recovery and other.follows(server)
+            )
+            if waits_for_standby:
+                self.rejoin()
+            else:
+                self.take_over(active)
+            return
+        if lineage.current.durability is Durability.EXPOSED or not (
+            other.in_recovery and other.follows(server)
+        ):
+            self.rejoin()
+            return
+        if wish == plans.HANDOVER and self.busy.get("handover") is None:
+            self.hand_over()
+        elif wish == plans.TAKEOVER and self.busy.get(f"takeover {standby}") is None:
+            self.take_over(standby)

@@ -1,0 +1,145 @@
+"""What happens in a run, decided before it begins: sizes, and a list of faults, each at one step.
+
+Everything is drawn from one seed. The probabilities themselves are drawn first, and many of them are zero,
+so that different seeds look for different trouble. A plan is a value: a failure is reproduced from its
+seed, and made small by taking faults out of the plan.
+
+A *step* is one effect of one process. Faults that hit a process hit the one whose effect has that number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from zerotail.core.receiver import DoubtPolicy, ReceiverClass
+
+# Faults of the process whose effect it is.
+CRASH_BEFORE, CRASH_AFTER = "crash before", "crash after"
+FREEZE, SECOND = "freeze", "second instance"
+LOSE_REQUEST, LOSE_ANSWER, LATE = "lose request", "lose answer", "deliver late"
+PROCESS_FAULTS = (CRASH_BEFORE, CRASH_AFTER, FREEZE, SECOND, LOSE_REQUEST, LOSE_ANSWER, LATE)
+
+# Faults of the world.
+KAFKA_TRUNCATE, KAFKA_WIPE, KAFKA_RETAIN = "kafka loses its tail", "kafka is wiped", "kafka forgets"
+KAFKA_MARK, KAFKA_REPEAT, KAFKA_DOWN = "kafka marker", "kafka repeats", "kafka is down"
+KAFKA_FOREIGN = "kafka takes a foreign record"
+DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
+DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
+LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
+SITE_DOWN, SITE_DESTROYED = "site is down", "site is destroyed"
+WORLD_FAULTS = (
+    KAFKA_TRUNCATE,
+    KAFKA_WIPE,
+    KAFKA_RETAIN,
+    KAFKA_MARK,
+    KAFKA_REPEAT,
+    KAFKA_DOWN,
+    KAFKA_FOREIGN,
+    DB_RESTART,
+    DB_CANCEL,
+    DB_TERMINATE,
+    DB_NAMES,
+    DB_FAILOVER,
+    LINK_CUT,
+    LINK_ONE_WAY,
+    OUTSIDE_CUT,
+    SITE_DOWN,
+    SITE_DESTROYED,
+)
+
+# Acts of operators.
+TAKEOVER, TAKEOVER_BOTH, HANDOVER = "takeover", "takeover at both sites", "handover"
+REJOIN, EXPOSE = "rejoin", "expose"
+OPERATOR_ACTS = (TAKEOVER, TAKEOVER_BOTH, HANDOVER, REJOIN, EXPOSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault at one step. `length` is for how long, `choice` picks a victim where there are several."""
+
+    step: int
+    kind: str
+    length: int = 0
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run."""
+
+    seed: int
+    partitions: int = 1
+    producers: int = 2
+    clients: int = 1
+    """Per producer; each submits one instruction after the other."""
+    instructions: int = 6
+    receiver: ReceiverClass = ReceiverClass.R2
+    policy: DoubtPolicy = DoubtPolicy.HOLD
+    two_stages: bool = False
+    synchronous: bool = False
+    fence: bool = False
+    batch: int = 3
+    window: int = 2
+    horizon: int = 300
+    """Faults happen below this step; then everything is healed."""
+    faults: tuple[Fault, ...] = ()
+    heal: str = REJOIN
+    """What operators do when all is healed: bring the other site back, or also hand over to it."""
+
+
+def draw(seed: int) -> Plan:
+    """The plan of a seed."""
+    random = Random(seed)  # noqa: S311
+    two_stages = random.random() < 0.25
+    partitions = random.choice((1, 1, 2)) if not two_stages else random.choice((1, 1, 1, 2))
+    horizon = random.choice((150, 300, 500, 900))
+    receiver = random.choice(list(ReceiverClass))
+    return Plan(
+        seed=seed,
+        partitions=partitions,
+        producers=random.choice((1, 2, 2, 3)),
+        clients=random.choice((1, 1, 2)),
+        instructions=random.choice((3, 6, 10, 16)),
+        receiver=receiver,
+        policy=random.choice(list(DoubtPolicy)),
+        two_stages=two_stages,
+        synchronous=random.random() < 0.3,
+        fence=random.random() < 0.2,
+        batch=random.choice((1, 2, 3, 8)),
+        window=random.choice((1, 2, 5)),
+        horizon=horizon,
+        faults=tuple(_draw_faults(random, horizon)),
+        heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
+    )
+
+
+def _draw_faults(random: Random, horizon: int) -> list[Fault]:
+    """Process faults by density, and a handful of larger ones."""
+    faults: list[Fault] = []
+    kinds = [kind for kind in PROCESS_FAULTS if random.random() < 0.5]
+    if random.random() < 0.9:
+        kinds += [CRASH_BEFORE, CRASH_AFTER] * random.choice((1, 3))
+    if kinds:
+        gap = random.choice((3, 4, 5, 6, 8, 12, 30))
+        step = random.randrange(1, 2 * gap)
+        while step < horizon:
+            faults.append(_fault(random, step, random.choice(kinds)))
+            step += 1 + int(random.expovariate(1.0 / gap))
+    larger = [kind for kind in WORLD_FAULTS if random.random() < 0.3]
+    acts = [kind for kind in OPERATOR_ACTS if random.random() < 0.6]
+    for kinds_of, most in ((larger, 6), (acts, 5)):
+        if kinds_of:
+            faults += [
+                _fault(random, random.randrange(horizon), random.choice(kinds_of))
+                for _ in range(random.randrange(most + 1))
+            ]
+    if SITE_DOWN in larger or SITE_DESTROYED in larger:
+        faults.append(_fault(random, random.randrange(horizon), TAKEOVER))
+    faults.sort(key=lambda fault: fault.step)
+    return faults
+
+
+def _fault(random: Random, step: int, kind: str) -> Fault:
+    length = int(random.expovariate(1.0 / random.choice((20, 100, 600))))
+    return Fault(step, kind, length, random.randrange(1 << 16))
