@@ -49,6 +49,7 @@ SPOILED = (
     ),
     Spoiled("a time that falls", f"update zerotail.segment set decided_at = 1 {_SEGMENT.format(2)}", "times", 2),
     Spoiled("another version", f"update zerotail.segment set version = '2' {_SEGMENT.format(5)}", "chain", 5),
+    Spoiled("a later epoch", f"update zerotail.segment set epoch = 513 {_SEGMENT.format(2)}", "chain", 2),
     Spoiled("an epoch that falls", f"update zerotail.segment set epoch = 255 {_SEGMENT.format(5)}", "epochs", 5),
     Spoiled("a deleted segment", f"delete from zerotail.segment {_SEGMENT.format(3)}", "segments", 3),
     Spoiled("the first segment deleted", f"delete from zerotail.segment {_SEGMENT.format(1)}", "segments", 1),

@@ -79,7 +79,7 @@ def verify(
     database, transforms = chosen_database(config, site, dsn), chosen_transforms(config, dsn)
     with _looking_at(database) as connection:
         places = _require_places([*find_places(connection, stage, partition)], database)
-        journals = tuple(verify_partition(connection, *place, transforms=transforms) for place in places)
+        journals = tuple(verify_partition(connection, name, number, transforms) for name, number in places)
     well = all(journal.fault is None for journal in journals)
     if as_json:
         from zerotail.cli.answers import JournalVerifyAnswer

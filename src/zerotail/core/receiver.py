@@ -2,7 +2,7 @@
 
     R0  stores our number in the transaction of the effect, and requires last + 1
     R1  drops a repeated number
-    R2  says the last number it accepted, takes only last + 1, refuses an older claim than the highest it has met
+    R2  says the last number it accepted, takes only last + 1, refuses a claim older than one it has met
     R3  can do none of this: what one crash of a sender leaves in doubt is listed
 
 A sender that starts claims the lane with (epoch, incarnation) and learns where to go on (I10):
@@ -109,8 +109,8 @@ def require_own_lineage(lane: Lane, lineage: Lineage, welcome: Welcome) -> None:
     before = welcome.claimed_before
     if before is not None and before not in lineage:
         raise Broken(
-            f"epoch {before} has claimed {lane.channel} partition {lane.partition}, and it is not part of the history of "
-            f"epoch {lineage.current.epoch}",
+            f"epoch {before} has claimed {lane.channel} partition {lane.partition}, and it is not part of "
+            f"the history of epoch {lineage.current.epoch}",
             code="ZT302",
             why="Another site has sent on its own; what it sent may differ from what is journaled here.",
             tries=("zerotail status", "zerotail journal compare"),

@@ -1,8 +1,9 @@
 """The emitter: brings what is owed on one lane to its receiver, in order, one batch in flight, never before
 the gate.
 
-1. Claim the lane in the database: a new incarnation in the current epoch. Wait until that claim itself is
-   behind the gate: a receiver must never meet an epoch that the other site might not know.
+1. Claim the lane in the database: a new incarnation in the current epoch. An epoch is live only behind the
+   gate or exposed (`failover/takeover.py`), so a receiver never meets one that the other site might not
+   know.
 2. Claim it at a receiver that remembers; learn its last number. Then read what the own database knows (in
    this order: the other way round a sender of a moment ago could still move the receiver ahead of what was
    read) and decide where to go on (`core.receiver.plan_resume`).
@@ -41,7 +42,6 @@ from zerotail.ports import (
     RecordIntent,
     Refused,
     SendEmissions,
-    Standing,
     Story,
     Superseded,
 )
@@ -74,8 +74,6 @@ def emit(sender: Sender) -> Story[End]:
     if not isinstance(claimed, LaneClaimed) or not claimed.standing.live_at(sender.site):
         return End.NOT_ACTIVE
     claim = Claim(claimed.standing.epoch, claimed.incarnation)
-    if not (yield from _gate_the_claim(sender, claim, claimed)):
-        return End.SUPERSEDED
     # 2
     resume = yield from _find_resume(sender, claim)
     if isinstance(resume, End):
@@ -98,13 +96,15 @@ def emit(sender: Sender) -> Story[End]:
 
 
 def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
-    """Release and send one batch; where to go on behind it, which is the same place when it did not arrive."""
+    """Release and send one batch; where to go on behind it, the same place when it did not arrive."""
     first = resume.next_number
     last = EmissionNumber(first + len(read.values) - 1)
     wanted = read.position
     if sender.receiver is ReceiverClass.R3:
         # 4
-        intent = yield RecordIntent(sender.lane, claim.epoch, claim.incarnation, last)
+        # What arrived so far goes with the intent, so that never more than one window is in doubt.
+        arrived = EmissionNumber(first - 1)
+        intent = yield RecordIntent(sender.lane, claim.epoch, claim.incarnation, arrived, last)
         if isinstance(intent, Refused):
             return End.SUPERSEDED
         if not isinstance(intent, Done):
@@ -148,19 +148,6 @@ def _still_ours(sender: Sender, claim: Claim, read: LaneRead) -> bool:
     """Whether no newer sender is at work: what the receiver told us is worth nothing otherwise."""
     standing = read.standing
     return claim == (standing.epoch, read.incarnation) and standing.live_at(sender.site)
-
-
-def _gate_the_claim(sender: Sender, claim: Claim, claimed: LaneClaimed) -> Story[bool]:
-    """Wait until the claim is behind the gate; False when the epoch ended meanwhile."""
-    standing = claimed.standing
-    while (yield from pass_gate(standing, claimed.position, release_exposed=sender.release_exposed)) is None:
-        yield Pause("the claim is not behind the gate")
-        read = yield ReadLane(sender.lane, None, 0)
-        if isinstance(read, LaneRead):
-            if not _still_ours(sender, claim, read):
-                return False
-            standing = read.standing
-    return True
 
 
 def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:

@@ -1,8 +1,8 @@
 """Operators: people who act late, twice, at both sites, and get killed half way; but who keep a notebook.
 
-They know which site went on last (`world.active`) and which one they have declared out (`world.out`); they never
-take over at a site that is out, and never destroy the last copy of anything that was sent. That much is assumed
-of people (A2, A9); everything else is left to the protocol, and to chance.
+They know which site went on last (`world.active`) and which one they have declared out (`world.out`); they
+never take over at a site that is out, and never destroy the last copy of anything that was sent. That much
+is assumed of people (A2, A9); everything else is left to the protocol, and to chance.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from zerotail import ports
-from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import EmissionNumber, SiteName, Timeline
 from zerotail.core.receiver import DoubtPolicy
 from zerotail.failover.handover import hand_over
@@ -106,8 +106,10 @@ class Operators:
                 self.schedule.mark("doubt settled by an operator")
 
     def _sender_frozen(self, lane: Lane) -> bool:
-        """Whether a sender that is believed dead could still wake up: an operator makes sure before settling."""
-        name = f"emitter {lane} "
+        """Whether a sender that is believed dead could still wake up: an operator makes sure before
+        settling.
+        """
+        name = f"emitter {lane.channel}/{lane.partition} "
         senders = [process for process in self.schedule.processes if process.name.startswith(name)]
         return any(process.frozen_until > self.world.time for process in senders) or len(senders) > 1
 
