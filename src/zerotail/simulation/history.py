@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from zerotail import ports
+from zerotail.core.chain import digest_of
 from zerotail.core.emission import Lane, Owed
 from zerotail.core.epoch import Durability, EpochRow
 from zerotail.core.head import Segment, first_head
@@ -312,7 +313,7 @@ def _segment(
 
 
 def _digest(value: bytes) -> str:
-    return sha256(value).digest()[:16].hex()
+    return digest_of(value).hex()
 
 
 __all__ = ["Timeline", "check_run", "history_of"]
