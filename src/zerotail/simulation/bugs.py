@@ -110,6 +110,11 @@ R3 = {"receiver": ReceiverClass.R3}
 HOPS = {"two_stages": True}
 INSIDE = {"more_faults": (plans.DB_FAILOVER, plans.TAKEOVER_BOTH, plans.DB_FAILOVER)}
 SITE_CHANGES = {"more_faults": (plans.TAKEOVER, plans.REJOIN, plans.TAKEOVER, plans.REJOIN)}
+BOTH_ALONE = {
+    "receiver": ReceiverClass.R2,
+    "errant": True,
+    "more_faults": (plans.LINK_CUT, plans.EXPOSE, plans.TAKEOVER, plans.TAKEOVER_BOTH),
+}
 CUT_OFF = {"more_faults": (plans.LINK_CUT, plans.TAKEOVER, plans.LINK_CUT, plans.REJOIN)}
 
 
@@ -356,7 +361,7 @@ def _() -> list[Patch]:
     ]
 
 
-@_bug("epoch-without-site", "two sites can open the same epoch", "S7", "S6", "I21", where=INSIDE)
+@_bug("epoch-without-site", "two sites can open the same epoch", "S7", "S2", "S6", where=BOTH_ALONE)
 def _() -> list[Patch]:
     def shared(lineage: epoch.Lineage, _: int) -> Epoch:
         return epoch_of(generation_of(lineage.current.epoch) + 1, 0)
@@ -457,7 +462,9 @@ def _() -> list[Patch]:
     def same(topic: Any, _: Any) -> Any:
         return topic
 
-    return [(module, "topic_at", same) for module in (produce, stage, follow, takeovers)]
+    from zerotail.simulation import judge
+
+    return [(module, "topic_at", same) for module in (produce, stage, follow, takeovers, judge)]
 
 
 # The journal.

@@ -83,6 +83,10 @@ class Plan:
     window: int = 2
     horizon: int = 300
     """Faults happen below this step; then everything is healed."""
+    errant: bool = False
+    """Operators believe that a site is out which is only cut off, and take over at one that they declared
+    out.
+    """
     faults: tuple[Fault, ...] = ()
     heal: str = REJOIN
     """What operators do when all is healed: bring the other site back, or also hand over to it."""
@@ -95,6 +99,7 @@ def draw(seed: int) -> Plan:
     partitions = random.choice((1, 1, 2)) if not two_stages else random.choice((1, 1, 1, 2))
     horizon = random.choice((150, 300, 500, 900))
     receiver = random.choice(list(ReceiverClass))
+    errant = receiver.remembers and random.random() < 0.06
     return Plan(
         seed=seed,
         partitions=partitions,
@@ -109,6 +114,7 @@ def draw(seed: int) -> Plan:
         batch=random.choice((1, 2, 3, 8)),
         window=random.choice((1, 2, 5)),
         horizon=horizon,
+        errant=errant,
         faults=tuple(_draw_faults(random, horizon)),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
     )
