@@ -110,8 +110,8 @@ def require_own_lineage(lane: Lane, lineage: Lineage, welcome: Welcome) -> None:
     epoch = welcome.last_epoch
     if epoch is not None and epoch not in lineage:
         raise Broken(
-            f"the last message of {lane.channel} partition {lane.partition} was sent in epoch {epoch}, which is "
-            f"not part of the history of epoch {lineage.current.epoch}",
+            f"the last message of {lane.channel} partition {lane.partition} was sent in epoch {epoch}, which "
+            f"is not part of the history of epoch {lineage.current.epoch}",
             code="ZT302",
             why="Another site has sent on its own; what it sent may differ from what is journaled here.",
             tries=("zerotail status", "zerotail journal compare"),
