@@ -3,12 +3,12 @@
 The simulator runs the real code and samples the interleavings; these models are sketches of it, small enough to visit
 all of them. What a message says is the whole history behind it, so that any other order shows as other bytes.
 
-`OneHop`: two producers, one partition, a stage, its journal in a log that is shipped to a standby, the gate, an emitter,
-a receiver of any class; the stage and the emitter restart, the link is cut, the site dies or goes on as a zombie, the
-standby is promoted and carries on.
+`OneHop`: two producers, one partition, a stage, its journal in a log that is shipped to a standby, the gate, an
+emitter, a receiver of any class; the stage and the emitter restart, the link is cut, the site dies or goes on as a
+zombie, the standby is promoted and carries on.
 
-`TwoHops`: a stage C whose messages another stage D takes from the topic Q, and a database that fails over inside the site
-while Kafka survives, so that Q may hold messages of a past that did not.
+`TwoHops`: a stage C whose messages another stage D takes from the topic Q, and a database that fails over inside the
+site while Kafka survives, so that Q may hold messages of a past that did not.
 """
 
 from __future__ import annotations
