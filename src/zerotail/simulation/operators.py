@@ -1,8 +1,9 @@
 """Operators: people who act late, twice, at both sites, and get killed half way; but who keep a notebook.
 
 They know which site went on last (`world.active`) and which one they have declared out (`world.out`); they
-never take over at a site that is out, and never destroy the last copy of anything that was sent. That much
-is assumed of people (A2, A9); everything else is left to the protocol, and to chance.
+never take over at a site that is out. That much is assumed of people; everything else is left to the
+protocol, and to chance. In some runs they are wrong about it: then two sites go on alone, and no receiver
+that remembers claims may take messages of both without an alarm (I21).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class Operators:
     def __init__(self, world: World, schedule: Schedule) -> None:
         self.world = world
         self.schedule = schedule
+        self.errant = False
+        """Whether they are wrong about which site is out."""
         self.power_on: Callable[[SiteName], None] = lambda _: None
         self.busy: dict[str, Process] = {}
         """Commands that run, by name; in the healed phase there is one of each kind at most."""
@@ -62,7 +65,7 @@ class Operators:
 
     def take_over(self, site: SiteName) -> None:
         """Take over at a site, unless it was declared out."""
-        if self.world.out == site or not self.world.site_up[site]:
+        if (self.world.out == site and not self.errant) or not self.world.site_up[site]:
             return
         topology = self.world.topology
         story = take_over(topology.pipeline, site, NUMBER[site], OTHER[site])
@@ -84,10 +87,14 @@ class Operators:
             self._run("rejoin", active, rejoin(OTHER[active], active, database_lost=lost))
 
     def expose(self) -> None:
-        """Go on alone: only while the other site is really out, and was not the one that went on last."""
-        active = self.world.active
-        if self.world.site_up[active] and not self.world.site_up[OTHER[active]]:
-            story = expose(self.world.topology.pipeline, active, NUMBER[active], OTHER[active])
+        """Go on alone: only while the other site is really out and nobody has promoted it; it is kept out
+        then.
+        """
+        active, other = self.world.active, OTHER[self.world.active]
+        is_out = not self.world.site_up[other] and self.world.servers[other].in_recovery
+        if self.world.site_up[active] and (is_out or self.errant):
+            self.world.out = other
+            story = expose(self.world.topology.pipeline, active, NUMBER[active], other)
             self._run("expose", active, story)
 
     def settle(self) -> None:
@@ -151,6 +158,7 @@ class Operators:
         ):
             self.rejoin()
             return
+        world.out = None
         if wish == plans.HANDOVER and self.busy.get("handover") is None:
             self.hand_over()
         elif wish == plans.TAKEOVER and self.busy.get(f"takeover {standby}") is None:

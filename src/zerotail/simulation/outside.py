@@ -71,7 +71,7 @@ class Receiver:
             return Superseded(before[0])
         self.claim = mine
         self.claims.add(mine)
-        return Welcome(self.last, before[0] if before else None)
+        return Welcome(self.last, self.accepted[-1].epoch if self.accepted else None)
 
     def arrived(self, time: int, site: str, effect: SendEmissions) -> Any:
         """A batch arrives; the answer."""

@@ -83,6 +83,10 @@ class Plan:
     window: int = 2
     horizon: int = 300
     """Faults happen below this step; then everything is healed."""
+    errant: bool = False
+    """Operators believe that a site is out which is only cut off, and take over at one that they declared
+    out.
+    """
     faults: tuple[Fault, ...] = ()
     heal: str = REJOIN
     """What operators do when all is healed: bring the other site back, or also hand over to it."""
@@ -95,6 +99,7 @@ def draw(seed: int) -> Plan:
     partitions = random.choice((1, 1, 2)) if not two_stages else random.choice((1, 1, 1, 2))
     horizon = random.choice((150, 300, 500, 900))
     receiver = random.choice(list(ReceiverClass))
+    errant = receiver.remembers and random.random() < 0.06
     return Plan(
         seed=seed,
         partitions=partitions,
@@ -109,6 +114,7 @@ def draw(seed: int) -> Plan:
         batch=random.choice((1, 2, 3, 8)),
         window=random.choice((1, 2, 5)),
         horizon=horizon,
+        errant=errant,
         faults=tuple(_draw_faults(random, horizon)),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
     )
@@ -134,6 +140,12 @@ def _draw_faults(random: Random, horizon: int) -> list[Fault]:
                 _fault(random, random.randrange(horizon), random.choice(kinds_of))
                 for _ in range(random.randrange(most + 1))
             ]
+    if random.random() < 0.25:
+        # A failover inside a site hurts most when the other site has not seen the last rows.
+        for _ in range(random.randrange(1, 4)):
+            step = random.randrange(horizon)
+            faults.append(_fault(random, step, random.choice((LINK_CUT, LINK_ONE_WAY))))
+            faults.append(_fault(random, step + random.randrange(2, 24), DB_FAILOVER))
     if SITE_DOWN in larger or SITE_DESTROYED in larger:
         faults.append(_fault(random, random.randrange(horizon), TAKEOVER))
     faults.sort(key=lambda fault: fault.step)

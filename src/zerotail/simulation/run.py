@@ -119,6 +119,7 @@ class Run:
         self.world = World(self.topology, synchronous=plan.synchronous, fence=plan.fence)
         self.schedule = Schedule(self.world, random, plan.faults)
         self.operators = Operators(self.world, self.schedule)
+        self.operators.errant = plan.errant
         self.faults = Faults(self.world, self.schedule, self.operators)
         self.world.power_off = self.faults.power_off = self._power_off
         self.faults.power_on = self.operators.power_on = self._power_on

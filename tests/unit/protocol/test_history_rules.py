@@ -270,7 +270,7 @@ def test_a_receiver_that_can_do_nothing_leaves_doubts() -> None:
     )
 
 
-def test_a_claim_of_another_history_stops_everything() -> None:
+def test_a_message_of_another_history_at_the_receiver_stops_everything() -> None:
     require_own_lineage(LANE, START, Welcome(EmissionNumber(0), None))
     require_own_lineage(LANE, START, Welcome(EmissionNumber(0), FIRST))
     with pytest.raises(Broken, match="not part of the history"):
