@@ -48,6 +48,7 @@ from zerotail.core.receiver import (
     plan_resume,
     require_own_lineage,
 )
+from zerotail.core.record import DIGEST_BYTES
 from zerotail.core.takeover import SiteView, Step, plan_exposure, plan_takeover
 from zerotail.errors import Broken, Refused
 from zerotail.flow.emit import Claim
@@ -105,8 +106,18 @@ def test_an_output_chain_covers_channel_target_number_and_bytes() -> None:
         (*one[:2], EmissionNumber(2), one[3]),
         (*one[:3], b"w"),
     ]
-    assert len({output_content([some]) for some in [one, *others]}) == 5
-    assert len(digest_of(b"")) == 16
+    contents = {
+        output_content({(channel, target): (number, [value])}) for channel, target, number, value in [one, *others]
+    }
+    assert len(contents) == 5
+    assert len(digest_of(b"")) == DIGEST_BYTES
+
+
+def test_an_output_chain_does_not_depend_on_the_order_in_which_lanes_are_given() -> None:
+    bank, mail = ((ChannelName(name), PartitionNumber(0)) for name in ("bank", "mail"))
+    first, second = (EmissionNumber(1), [b"v", b"w"]), (EmissionNumber(7), [b"x"])
+    assert output_content({bank: first, mail: second}) == output_content({mail: second, bank: first})
+    assert output_content({bank: first, mail: second}) != output_content({bank: second, mail: first})
 
 
 # Heads and emission numbers.
@@ -225,18 +236,14 @@ def _record(journaled: int, acknowledged: int, intended: int = 0) -> LaneRecord:
     )
 
 
-def _resume(
-    receiver: ReceiverClass, record: LaneRecord, last: int | None, policy: DoubtPolicy
-) -> Resume | Doubt:
+def _resume(receiver: ReceiverClass, record: LaneRecord, last: int | None, policy: DoubtPolicy) -> Resume | Doubt:
     welcome = Welcome(None if last is None else EmissionNumber(last), None)
     return plan_resume(LANE, receiver, record, welcome if receiver.remembers else None, policy)
 
 
 @pytest.mark.parametrize("receiver", [ReceiverClass.R0, ReceiverClass.R2])
 def test_a_receiver_that_remembers_says_where_to_go_on(receiver: ReceiverClass) -> None:
-    assert _resume(receiver, _record(9, 4), 6, DoubtPolicy.HOLD) == Resume(
-        EmissionNumber(7), EmissionNumber(0)
-    )
+    assert _resume(receiver, _record(9, 4), 6, DoubtPolicy.HOLD) == Resume(EmissionNumber(7), EmissionNumber(0))
 
 
 @pytest.mark.parametrize("last", [3, 10])
@@ -259,12 +266,8 @@ def test_a_receiver_that_drops_repeats_gets_everything_since_the_acknowledgement
 
 def test_a_receiver_that_can_do_nothing_leaves_doubts() -> None:
     record = _record(9, 4, 6)
-    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.HOLD) == Doubt(
-        EmissionNumber(5), EmissionNumber(6)
-    )
-    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.RESEND) == Resume(
-        EmissionNumber(5), EmissionNumber(6)
-    )
+    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.HOLD) == Doubt(EmissionNumber(5), EmissionNumber(6))
+    assert _resume(ReceiverClass.R3, record, None, DoubtPolicy.RESEND) == Resume(EmissionNumber(5), EmissionNumber(6))
     assert _resume(ReceiverClass.R3, _record(9, 4), None, DoubtPolicy.HOLD) == Resume(
         EmissionNumber(5), EmissionNumber(4)
     )
