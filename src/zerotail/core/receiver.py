@@ -15,6 +15,7 @@ A sender that starts claims the lane with (epoch, incarnation) and learns where 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -104,13 +105,18 @@ def plan_resume(
     return Resume(EmissionNumber(welcome.last + 1), EmissionNumber(0))
 
 
+def find_unseen(last: EmissionNumber, first: EmissionNumber, values: Sequence[bytes]) -> Sequence[bytes] | None:
+    """What of a batch a receiver that has everything up to `last` does not have yet; None when it would leave a gap."""
+    return None if first > last + 1 else values[last + 1 - first :]
+
+
 def require_own_lineage(lane: Lane, lineage: Lineage, welcome: Welcome) -> None:
     """`Broken` when a site that is not part of this history has claimed the lane before."""
     before = welcome.claimed_before
     if before is not None and before not in lineage:
         raise Broken(
-            f"epoch {before} has claimed {lane.channel} partition {lane.partition}, and it is not part of the history of "
-            f"epoch {lineage.current.epoch}",
+            f"epoch {before} has claimed {lane.channel} partition {lane.partition}, and it is not part of the history "
+            f"of epoch {lineage.current.epoch}",
             code="ZT302",
             why="Another site has sent on its own; what it sent may differ from what is journaled here.",
             tries=("zerotail status", "zerotail journal compare"),

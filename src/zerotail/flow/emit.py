@@ -31,6 +31,7 @@ from zerotail.ports import (
     Conflicting,
     Done,
     End,
+    Indefinite,
     LaneClaimed,
     LaneRead,
     OutOfOrder,
@@ -41,9 +42,9 @@ from zerotail.ports import (
     RecordIntent,
     Refused,
     SendEmissions,
-    Standing,
     Story,
     Superseded,
+    Unreachable,
 )
 
 
@@ -71,6 +72,10 @@ def emit(sender: Sender) -> Story[End]:
     """Send what is owed until this site is not the active one any more, or a newer sender is at work."""
     # 1
     claimed = yield ClaimLane(sender.lane)
+    while isinstance(claimed, Unreachable | Indefinite):
+        # One claim too many is harmless: it was ours.
+        yield Pause("the database does not answer")
+        claimed = yield ClaimLane(sender.lane)
     if not isinstance(claimed, LaneClaimed) or not claimed.standing.live_at(sender.site):
         return End.NOT_ACTIVE
     claim = Claim(claimed.standing.epoch, claimed.incarnation)
@@ -130,10 +135,14 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
             raise _conflict(sender.lane, answer.number)
         case OutOfOrder():
             return End.OUT_OF_STEP
+        case Unreachable() | Refused():
+            # Nothing had an effect.
+            yield Pause("the receiver takes nothing")
+            return resume
         case _ if sender.receiver is ReceiverClass.R3:
             # Nobody knows whether it arrived: a new start finds the numbers in doubt, and lists them.
             return End.OUT_OF_STEP
-    yield Pause("the receiver does not answer")
+    yield Pause("nobody knows whether it arrived")
     return Resume(first, max(resume.doubtful_until, last))
 
 
