@@ -13,7 +13,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
-from zerotail.postgres import feed, journal, lineage, outbox
+from zerotail.postgres import feed, journal, lineage, outbox, reading
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.transaction import Session
@@ -55,6 +55,8 @@ class SiteAdapters:
             ports.ReadHead: lambda e: read(lambda c: journal.read_head(c, e)),
             ports.LoadState: lambda e: read(lambda c: journal.load_state(c, e)),
             ports.Commit: lambda e: write(lambda c: journal.commit_batch(c, e)),
+            ports.ReadJournal: lambda e: read(lambda c: reading.read_journal(c, e)),
+            ports.FindPlace: lambda e: read(lambda c: reading.find_place(c, e)),
             ports.ClaimLane: lambda e: write(lambda c: outbox.claim_lane(c, e, site)),
             ports.ReadLane: lambda e: read(lambda c: outbox.read_lane(c, e)),
             ports.RecordIntent: lambda e: write(lambda c: outbox.record_intent(c, e, site)),

@@ -13,19 +13,12 @@ bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b, sha256
 from typing import NewType
 
-from zerotail.core.identity import (
-    ChannelName,
-    EmissionNumber,
-    PartitionNumber,
-    Position,
-    ProducerNumber,
-    SegmentNumber,
-    Serial,
-)
+from zerotail.core.emission import LaneKey
+from zerotail.core.identity import EmissionNumber, Position, ProducerNumber, SegmentNumber, Serial
 
 Chain = NewType("Chain", bytes)
 
@@ -68,14 +61,16 @@ def input_content(
     return sha256(b"".join(parts)).digest()
 
 
-def output_content(
-    emissions: Iterable[tuple[ChannelName, PartitionNumber, EmissionNumber, bytes]],
-) -> bytes:
-    """The hash of what a segment owes to the outside, in the order in which the handler said it."""
+def output_content(lanes: Mapping[LaneKey, tuple[EmissionNumber, Sequence[bytes]]]) -> bytes:
+    """The hash of what a segment owes to the outside: per lane the first number and the messages from it on.
+
+    Lanes count in the order of their names, as the outbox keeps them, so the hash can be computed from it again.
+    """
     content = sha256()
-    for channel, target, number, value in emissions:
+    for (channel, target), (first, values) in sorted(lanes.items()):
         name = channel.encode()
-        content.update(_EMISSION.pack(target, number, len(name), len(value)))
-        content.update(name)
-        content.update(value)
+        for number, value in enumerate(values, first):
+            content.update(_EMISSION.pack(target, number, len(name), len(value)))
+            content.update(name)
+            content.update(value)
     return content.digest()

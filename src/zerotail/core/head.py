@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from zerotail.core.chain import GENESIS, Chain, Run, input_content, link, output_content
-from zerotail.core.emission import LaneKey, Owed
+from zerotail.core.emission import LaneKey, Owed, by_lane
 from zerotail.core.identity import (
     EmissionNumber,
     Epoch,
@@ -122,9 +122,7 @@ def advance(
     runs = runs_of(producers, serials)
     content = input_content(number, head.next_position, decided_at, version, runs, digests)
     chain = link(head.chain, content)
-    output_chain = link(
-        head.output_chain, output_content((one.key[0], one.key[1], one.number, one.value) for one in owed)
-    )
+    output_chain = link(head.output_chain, output_content(by_lane(owed)))
     vector = dict(head.vector)
     for producer, first, count in runs:
         vector[producer] = Serial(first + count - 1)

@@ -54,6 +54,14 @@ def translated(place: str) -> Iterator[None]:
         raise Refused(f"the database at {place} declined: {_first_line(error)}", code="ZT303") from error
 
 
+@contextmanager
+def snapshot(connection: Connection) -> Iterator[Connection]:
+    """Everything inside the block is read of one moment and nothing is written; a standby can do that, too."""
+    with connection.transaction():
+        connection.execute(b"set transaction isolation level repeatable read read only")
+        yield connection
+
+
 def one_row(connection: Connection, query: str, parameters: tuple[Any, ...] = ()) -> TupleRow:
     """The single row of a query that always has one."""
     row = connection.execute(query.encode(), parameters).fetchone()

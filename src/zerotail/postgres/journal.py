@@ -1,4 +1,4 @@
-"""The order journal: heads, segments, and the state that goes with them."""
+"""The order journal as it is written: heads, segments, and the state that goes with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from zerotail.core.chain import Chain
 from zerotail.core.emission import LaneKey
-from zerotail.core.head import Head, Hint, Segment, first_head
+from zerotail.core.head import Head, Hint, first_head
 from zerotail.core.identity import (
     ChannelName,
     EmissionNumber,
@@ -22,12 +22,11 @@ from zerotail.core.identity import (
     Serial,
     StageName,
 )
-from zerotail.core.order import Runs
-from zerotail.core.segment import encode_order
 from zerotail.ports import Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.lineage import read_position, read_standing
 from zerotail.postgres.outbox import pack_messages
+from zerotail.postgres.segment import insert_segment
 from zerotail.postgres.transaction import Declined
 
 _HEAD = (
@@ -40,11 +39,10 @@ update zerotail.head
        hint_log = %s, hint_offset = %s
  where stage = %s and partition = %s and epoch = %s and segment = %s and chain = %s
 """
-_INSERT_SEGMENT = """
-insert into zerotail.segment (stage, partition, segment, epoch, first_position, producers, counts, first_serials,
-                              record_order, decided_at, version, chain, output_chain)
-values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-"""
+_INSERT_OUTBOX = (
+    "insert into zerotail.outbox (channel, partition, target, first_number, count, messages, segment) "
+    "values (%s, %s, %s, %s, %s, %s, %s)"
+)
 _STORE_STATE = """
 insert into zerotail.state (stage, partition, key, value)
 select %s, %s, changed.key, changed.value from unnest(%s::text[], %s::bytea[]) as changed (key, value)
@@ -127,14 +125,14 @@ def commit_batch(connection: Connection, effect: Commit) -> Done:
     if read_standing(connection).timeline != effect.timeline:
         raise Declined("another epoch is current")
     # 3. Order, state, emissions.
-    connection.execute(_INSERT_SEGMENT.encode(), (*place, *_segment_row(effect.segment)))
+    insert_segment(connection, effect.stage, effect.partition, effect.segment)
     _store_state(connection, place, effect.state)
     rows = [
-        (channel, effect.partition, target, first, len(values), pack_messages(values))
+        (channel, effect.partition, target, first, len(values), pack_messages(values), head.segment)
         for (channel, target), (first, values) in effect.outbox.items()
     ]
     with connection.cursor() as cursor:
-        cursor.executemany(b"insert into zerotail.outbox values (%s, %s, %s, %s, %s, %s)", rows)
+        cursor.executemany(_INSERT_OUTBOX.encode(), rows)
     return Done(read_position(connection))
 
 
@@ -147,26 +145,6 @@ def _store_state(connection: Connection, place: tuple[Any, ...], changes: Mappin
         connection.execute(
             b"delete from zerotail.state where stage = %s and partition = %s and key = any(%s)", (*place, gone)
         )
-
-
-def _segment_row(segment: Segment) -> tuple[Any, ...]:
-    order = encode_order(Runs.of((producer, count) for producer, _, count in segment.runs))
-    first: dict[ProducerNumber, Serial] = {}
-    for producer, serial, _ in segment.runs:
-        first.setdefault(producer, serial)
-    return (
-        segment.segment,
-        segment.epoch,
-        segment.first_position,
-        list(order.producers),
-        list(order.counts),
-        [first[producer] for producer in order.producers],
-        order.encoded,
-        segment.decided_at,
-        segment.version,
-        segment.chain,
-        segment.output_chain,
-    )
 
 
 def _decode_head(row: tuple[Any, ...]) -> Head:

@@ -109,7 +109,8 @@ def _observe_cut(connection: Connection) -> Cut:
     serials = connection.execute(
         b"select producer, partition, max(serial) from zerotail.instruction group by producer, partition "
         b"union all select producer.producer, lane.target, coalesce(max(first_number + count - 1), 0) "
-        b"from zerotail.producer join zerotail.outbox lane using (channel) where producer.channel <> '' "
+        b"from zerotail.producer join zerotail.outbox lane on lane.channel = producer.channel "
+        b"and lane.partition = producer.source_partition where producer.channel <> '' "
         b"group by producer.producer, lane.target"
     ).fetchall()
     heads = connection.execute(b"select stage, partition, segment, next_position, chain from zerotail.head").fetchall()

@@ -34,10 +34,10 @@ def pack_messages(messages: Sequence[bytes]) -> bytes:
 
 
 def unpack_messages(packed: bytes, count: int) -> list[bytes]:
-    """The messages of one packed value."""
+    """The messages of one packed value; `Broken` when it does not hold just so many."""
     messages = []
     place = 0
-    while place < len(packed):
+    while place + _LENGTH.size <= len(packed):
         (length,) = _LENGTH.unpack_from(packed, place)
         place += _LENGTH.size
         messages.append(packed[place : place + length])

@@ -6,12 +6,14 @@ create table if not exists zerotail.producer (
     name     text    not null unique,
     topic    text    not null,
     consumer text    not null,
-    channel  text    not null default ''
+    channel  text    not null default '',
+    source_partition integer not null default 0
 );
 
 comment on table zerotail.producer is 'what the producer numbers in record headers and segments mean';
 comment on column zerotail.producer.consumer is 'the stage whose vector says how far the records have come';
 comment on column zerotail.producer.channel is 'the channel of an upstream stage, when the rows are its outbox';
+comment on column zerotail.producer.source_partition is 'the partition of that stage: each of them is a producer of its own';
 
 create table if not exists zerotail.instruction (
     producer     integer     not null references zerotail.producer,
@@ -41,5 +43,20 @@ begin
 end
 $$;
 
+-- Removing rows is the work of one role: whoever else tries, the tables' owner and a superuser included, is stopped.
+create or replace function zerotail.goes_by_truncation() returns trigger language plpgsql as $$
+begin
+    if tg_op = 'TRUNCATE' or current_user <> 'zerotail_truncator' then
+        raise exception 'rows of % are removed by the role zerotail_truncator and by no other', tg_table_name
+            using errcode = 'restrict_violation';
+    end if;
+    return old;
+end
+$$;
+
 create or replace trigger instruction_never_changes
     before update on zerotail.instruction for each row execute function zerotail.never_changes();
+create or replace trigger instruction_goes_by_truncation
+    before delete on zerotail.instruction for each row execute function zerotail.goes_by_truncation();
+create or replace trigger instruction_is_not_emptied
+    before truncate on zerotail.instruction for each statement execute function zerotail.goes_by_truncation();

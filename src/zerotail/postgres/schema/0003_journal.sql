@@ -44,6 +44,10 @@ comment on column zerotail.segment.record_order is 'in which order they were tak
 
 create or replace trigger segment_never_changes
     before update on zerotail.segment for each row execute function zerotail.never_changes();
+create or replace trigger segment_goes_by_truncation
+    before delete on zerotail.segment for each row execute function zerotail.goes_by_truncation();
+create or replace trigger segment_is_not_emptied
+    before truncate on zerotail.segment for each statement execute function zerotail.goes_by_truncation();
 
 create table if not exists zerotail.state (
     stage     text    not null,

@@ -22,13 +22,19 @@ create table if not exists zerotail.outbox (
     first_number bigint  not null,
     count        integer not null,
     messages     bytea   not null,
+    segment      bigint  not null,
     primary key (channel, partition, target, first_number)
 );
 
+comment on column zerotail.outbox.segment is 'the segment of the stage that owes them: with it the chain over emissions can be computed again';
 comment on column zerotail.outbox.messages is 'the messages of one segment: each a length of 4 bytes, little endian, and its bytes';
 
 create or replace trigger outbox_never_changes
     before update on zerotail.outbox for each row execute function zerotail.never_changes();
+create or replace trigger outbox_goes_by_truncation
+    before delete on zerotail.outbox for each row execute function zerotail.goes_by_truncation();
+create or replace trigger outbox_is_not_emptied
+    before truncate on zerotail.outbox for each statement execute function zerotail.goes_by_truncation();
 
 create table if not exists zerotail.doubt (
     channel     text    not null,

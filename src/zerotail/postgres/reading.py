@@ -1,0 +1,259 @@
+"""The order journal read back: segments with the values of their records and the messages they owe.
+
+A journal row names its records and does not hold their values. These are instruction rows, or, where the producer is an
+upstream stage, messages in that stage's outbox; both outlive whatever Kafka forgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from zerotail.core.chain import digest_of, input_content
+from zerotail.core.continuity import Content, SegmentRow, Values, content_of
+from zerotail.core.emission import Lane, LaneKey
+from zerotail.core.head import Head, Segment
+from zerotail.core.identity import (
+    ChannelName,
+    EmissionNumber,
+    PartitionNumber,
+    Position,
+    ProducerNumber,
+    SegmentNumber,
+    Serial,
+    StageName,
+)
+from zerotail.errors import Broken
+from zerotail.ports import FindPlace, JournalRead, ReadJournal
+from zerotail.postgres.connection import Connection
+from zerotail.postgres.journal import find_head
+from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.outbox import unpack_messages
+from zerotail.postgres.segment import chain_at, find_segment_of, read_rows
+from zerotail.postgres.transaction import Declined
+
+Sources = Mapping[ProducerNumber, Lane | None]
+"""Where the records of a stage's producers are stored: in an outbox, or, None, as instructions."""
+OwedBySegment = dict[SegmentNumber, dict[LaneKey, tuple[EmissionNumber, list[bytes]]]]
+
+_INSTRUCTIONS = (
+    "select serial, value from zerotail.instruction where producer = %s and partition = %s and serial between %s and %s"
+)
+_MESSAGES = (
+    "select first_number, count, messages from zerotail.outbox "
+    "where channel = %s and partition = %s and target = %s and first_number <= %s "
+    "and first_number >= (select coalesce(max(first_number), 0) from zerotail.outbox "
+    "where channel = %s and partition = %s and target = %s and first_number <= %s)"
+)
+_OWED = (
+    "select segment, first_number, count, messages from zerotail.outbox "
+    "where channel = %s and partition = %s and target = %s and first_number > %s order by first_number limit %s"
+)
+_RECORDS_AT_ONCE = 20_000
+
+
+def read_journal(connection: Connection, effect: ReadJournal) -> JournalRead:
+    """Segments behind `after`, with the values of their records."""
+    head = _head(connection, effect.stage, effect.partition)
+    rows = read_rows(connection, effect.stage, effect.partition, effect.after, effect.limit)
+    return _journal(connection, effect, head, rows, rows[0].first_position if rows else head.next_position)
+
+
+def find_place(connection: Connection, effect: FindPlace) -> JournalRead:
+    """What the journal has behind a record; nothing when it does not hold the record."""
+    head = _head(connection, effect.stage, effect.partition)
+    place = (effect.stage, effect.partition)
+    if effect.serial == 0:
+        return _journal(
+            connection, effect, head, read_rows(connection, *place, SegmentNumber(0), effect.limit), Position(0)
+        )
+    found = find_segment_of(connection, *place, effect.producer, effect.serial)
+    if found is None:
+        return _journal(connection, effect, head, [], head.next_position)
+    rows = read_rows(connection, *place, SegmentNumber(found - 1), effect.limit)
+    position = Position(_position_in(rows[0], effect.producer, effect.serial) + 1)
+    if position == rows[0].next_position:
+        rows = rows[1:]
+    return _journal(connection, effect, head, rows, position)
+
+
+def find_sources(connection: Connection, stage: StageName, partition: PartitionNumber) -> Sources:
+    """Where the records of a partition's producers are stored."""
+    rows = connection.execute(
+        b"select producer, channel, source_partition from zerotail.producer where consumer = %s", (stage,)
+    ).fetchall()
+    return {
+        ProducerNumber(producer): Lane(ChannelName(channel), PartitionNumber(source), partition) if channel else None
+        for producer, channel, source in rows
+    }
+
+
+def read_values(
+    connection: Connection, sources: Sources, partition: PartitionNumber, rows: Iterable[SegmentRow]
+) -> Values:
+    """The stored values of all records of these segments; what has no row is left out."""
+    wanted: dict[ProducerNumber, tuple[Serial, Serial]] = {}
+    for row in rows:
+        for producer, first, last in row.serial_ranges():
+            known = wanted.get(producer, (first, last))
+            wanted[producer] = (min(known[0], first), max(known[1], last))
+    return {
+        producer: read_range(connection, sources.get(producer), producer, partition, first, last)
+        for producer, (first, last) in wanted.items()
+    }
+
+
+def read_range(
+    connection: Connection,
+    lane: Lane | None,
+    producer: ProducerNumber,
+    partition: PartitionNumber,
+    first: Serial,
+    last: Serial,
+) -> dict[Serial, bytes]:
+    """The stored values of one producer from serial `first` to `last`."""
+    if lane is None:
+        found = connection.execute(_INSTRUCTIONS.encode(), (producer, partition, first, last), binary=True)
+        return dict(found.fetchall())
+    messages: dict[Serial, bytes] = {}
+    packs = connection.execute(_MESSAGES.encode(), (*lane, last, *lane, first), binary=True)
+    for first_number, count, packed in packs:
+        for number, message in enumerate(_unpacked(packed, count) or (), first_number):
+            if first <= number <= last:
+                messages[Serial(number)] = message
+    return messages
+
+
+def _unpacked(packed: bytes, count: int) -> list[bytes] | None:
+    try:
+        return unpack_messages(packed, count)
+    except Broken:
+        return None
+
+
+def read_owed(
+    connection: Connection, partition: PartitionNumber, numbers: Mapping[LaneKey, EmissionNumber], limit: int
+) -> OwedBySegment:
+    """What the next `limit` segments owe on each lane behind the given number, by segment."""
+    owed: OwedBySegment = {}
+    for lane, last in numbers.items():
+        channel, target = lane
+        rows = connection.execute(_OWED.encode(), (channel, partition, target, last, limit), binary=True)
+        for segment, first, count, packed in rows:
+            of_segment = owed.setdefault(SegmentNumber(segment), {})
+            # A row that cannot be unpacked counts as one message: the chain then tells that it is not what it was.
+            of_segment[lane] = (EmissionNumber(first), _unpacked(packed, count) or [packed])
+    return owed
+
+
+def read_contents(
+    connection: Connection,
+    stage: StageName,
+    partition: PartitionNumber,
+    rows: Iterable[SegmentRow],
+    numbers: Mapping[LaneKey, EmissionNumber],
+) -> Iterator[tuple[SegmentRow, Content]]:
+    """Each segment with the hashes of its content; `numbers` are the last ones of every lane in front of the rows."""
+    sources = find_sources(connection, stage, partition)
+    last = dict(numbers)
+    for some in _in_portions(rows):
+        values = read_values(connection, sources, partition, some)
+        owed = read_owed(connection, partition, last, len(some))
+        for row in some:
+            content = content_of(row, values, owed.get(row.segment, {}))
+            for lane, (first, count) in content.lanes.items():
+                last[lane] = EmissionNumber(first + count - 1)
+            yield row, content
+
+
+def _in_portions(rows: Iterable[SegmentRow]) -> Iterator[list[SegmentRow]]:
+    """Segments by the handful: enough records to be worth a question, few enough to be held."""
+    portion: list[SegmentRow] = []
+    records = 0
+    for row in rows:
+        portion.append(row)
+        records += row.order.records
+        if records >= _RECORDS_AT_ONCE:
+            yield portion
+            portion, records = [], 0
+    if portion:
+        yield portion
+
+
+def _head(connection: Connection, stage: StageName, partition: PartitionNumber) -> Head:
+    head = find_head(connection, stage, partition)
+    if head is None:
+        raise Declined(f"stage {stage} has no partition {partition} here")
+    return head
+
+
+def _journal(
+    connection: Connection,
+    effect: ReadJournal | FindPlace,
+    head: Head,
+    rows: Sequence[SegmentRow],
+    first_position: Position,
+) -> JournalRead:
+    stored = read_values(connection, find_sources(connection, effect.stage, effect.partition), effect.partition, rows)
+    segments: list[Segment] = []
+    values: list[list[bytes]] = []
+    previous = (
+        chain_at(connection, effect.stage, effect.partition, SegmentNumber(rows[0].segment - 1)) if rows else None
+    )
+    for row in rows:
+        if previous is None or (segments and row.segment != segments[-1].segment + 1):
+            raise _broken(effect, f"segment {row.segment - 1} is missing")
+        runs = row.runs()
+        own = [value for run in runs for value in _run_values(effect, stored, row, *run)]
+        digests = tuple(map(digest_of, own))
+        content = input_content(row.segment, row.first_position, row.decided_at, row.version, runs, digests)
+        segments.append(
+            Segment(
+                row.segment,
+                row.epoch,
+                row.first_position,
+                runs,
+                digests,
+                row.decided_at,
+                row.version,
+                previous,
+                content,
+                row.chain,
+                row.output_chain,
+            )
+        )
+        values.append(own)
+        previous = row.chain
+    return JournalRead(read_standing(connection), head, segments, values, first_position)
+
+
+def _run_values(
+    effect: ReadJournal | FindPlace,
+    stored: Values,
+    row: SegmentRow,
+    producer: ProducerNumber,
+    first: Serial,
+    count: int,
+) -> list[bytes]:
+    of_producer = stored[producer]
+    try:
+        return [of_producer[Serial(serial)] for serial in range(first, first + count)]
+    except KeyError as missing:
+        what = f"segment {row.segment} took serial {missing} of producer {producer}, which has no row"
+        raise _broken(effect, what) from None
+
+
+def _position_in(row: SegmentRow, producer: ProducerNumber, serial: Serial) -> Position:
+    position = row.first_position
+    for owner, first, count in row.runs():
+        if owner == producer and first <= serial < first + count:
+            return Position(position + serial - first)
+        position = Position(position + count)
+    raise Broken(f"segment {row.segment} counts serial {serial} of producer {producer}, and its order lacks it")
+
+
+def _broken(effect: ReadJournal | FindPlace, what: str) -> Broken:
+    return Broken(
+        f"the journal of {effect.stage} partition {effect.partition} is incomplete: {what}",
+        why="A record without its row cannot be applied again.",
+        tries=["zerotail journal verify", "zerotail journal compare"],
+    )
