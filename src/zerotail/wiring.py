@@ -7,17 +7,18 @@ from threading import Event
 from typing import Any, TypeVar
 
 from zerotail import ports
+from zerotail.channel.http import HttpReceiver
+from zerotail.channel.receiver import Receiver
 from zerotail.core.emission import Lane
 from zerotail.core.identity import PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
-from zerotail.postgres import feed, journal, lineage, outbox, reading
+from zerotail.postgres import doubt, feed, journal, lineage, outbox, owed, reading
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.transaction import Session
-from zerotail.channel.http import HttpReceiver
 
 T = TypeVar("T")
 _GATE_SECONDS = 2.0
@@ -46,7 +47,9 @@ class SiteAdapters:
         self._bootstrap = bootstrap
         self._sender = RecordSender(bootstrap)
         self._cursors: dict[tuple[TopicName, PartitionNumber], Cursor] = {}
-        self._receivers = {channel: HttpReceiver(url, site) for channel, url in receivers.items()}
+        self._receivers: dict[str, Receiver] = {
+            channel: HttpReceiver.at(url, site) for channel, url in receivers.items()
+        }
         read, write = self._database.read, self._database.write
         self._carry_out: dict[type[ports.Effect], Callable[[Any], Any]] = {
             ports.Submit: lambda e: write(lambda c: feed.submit(c, e, site)),
@@ -61,7 +64,9 @@ class SiteAdapters:
             ports.ReadLane: lambda e: read(lambda c: outbox.read_lane(c, e)),
             ports.RecordIntent: lambda e: write(lambda c: outbox.record_intent(c, e, site)),
             ports.RecordAcknowledged: lambda e: write(lambda c: outbox.record_acknowledged(c, e, site)),
-            ports.RecordDoubts: lambda e: write(lambda c: outbox.record_doubts(c, e, site)),
+            ports.RecordDoubts: lambda e: write(lambda c: doubt.record_doubts(c, e, site)),
+            ports.SettleDoubts: lambda e: write(lambda c: doubt.settle_doubts(c, e)),
+            ports.ObserveDrained: lambda _: read(owed.observe_drained),
             ports.OpenEpoch: lambda e: write(lambda c: lineage.open_epoch(c, e)),
             ports.ChangeEpoch: lambda e: write(lambda c: lineage.change_epoch(c, e)),
             ports.AskGate: lambda _: self._ask_gate(),
@@ -74,6 +79,10 @@ class SiteAdapters:
     def carry_out(self, effect: ports.Effect) -> Any:
         """The result of one effect."""
         return self._carry_out[type(effect)](effect)
+
+    def attach(self, channel: str, receiver: Receiver) -> None:
+        """Reach the channel's receiver this way; it is closed with everything else."""
+        self._receivers[channel] = receiver
 
     def close(self) -> None:
         """Give back every session and client."""
@@ -92,7 +101,7 @@ class SiteAdapters:
             cursor = self._cursors[place] = Cursor(self._bootstrap, *place)
         return cursor.poll(effect)
 
-    def _receiver(self, lane: Lane) -> HttpReceiver:
+    def _receiver(self, lane: Lane) -> Receiver:
         return self._receivers[lane.channel]
 
     def _ask_gate(self) -> Any:

@@ -82,6 +82,11 @@ class HttpReceiver:
         self._batches = _Wire(url, headers, timeout_seconds, tls)
         self._claims = _Wire(claims_url, headers, timeout_seconds, tls) if claims_url else None
 
+    @classmethod
+    def at(cls, url: str, site: SiteName) -> HttpReceiver:
+        """A receiver with the paths of the protocol page below `url`, as the laboratory's has them."""
+        return cls(f"{url}/batches", site, claims_url=f"{url}/claims")
+
     def claim(self, effect: ClaimAtReceiver) -> ClaimAnswer:
         """Say who sends from now on, and learn the last number that arrived."""
         if self._claims is None:
