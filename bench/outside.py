@@ -8,6 +8,8 @@ stand between, or a benchmark of the system would measure its laboratory.
 
 from __future__ import annotations
 
+import base64
+import http.client
 import json
 import os
 import random
@@ -28,13 +30,16 @@ SOURCES = Path(__file__).parents[1] / "src"
 STREAM_BYTES = 1024 * 1024 * 1024
 PIECE = bytes(128 * 1024)
 ROUND_TRIPS = 5000
+MESSAGE_BYTES = 200
 
 
 def main() -> None:
     """Run what was asked for, or everything."""
-    wanted = sys.argv[1:] or ["link"]
+    wanted = sys.argv[1:] or ["link", "receiver"]
     if "link" in wanted:
         measure_link()
+    if "receiver" in wanted:
+        measure_receiver()
 
 
 def measure_link() -> None:
@@ -64,6 +69,67 @@ def measure_link() -> None:
             near, far = round_trip_seconds(target, target_port), round_trip_seconds(target, listen_port)
             print(f"round trip, direct        {near * 1e6:8.0f} µs")
             print(f"round trip, link          {far * 1e6:8.0f} µs   {(far - near) * 1e6:.0f} µs more")
+
+
+def measure_receiver() -> None:
+    """Messages a second in batches and one by one, and what the receiver's process spent on each."""
+    for batch_size, connections, batches in ((500, 1, 400), (500, 4, 400), (1, 1, 1500), (1, 16, 6000)):
+        with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+            port = free_port()
+            config = {"port": port, "folder": folder, "receiver_class": "R2"}
+            with process("zerotail.lab.receiver", config) as pid:
+                spent_before = _processor_seconds(pid)
+                taken = _send_batches(port, batch_size, batches // connections, connections)
+                spent = _processor_seconds(pid) - spent_before
+        count = batch_size * batches
+        print(
+            f"receiver, {batch_size:3} a batch, {connections:2} connections {count / taken:8.0f} messages/s"
+            f"   {count / spent:8.0f} per second of its processor"
+        )
+
+
+def _send_batches(port: int, batch_size: int, batches: int, connections: int) -> float:
+    """Seconds from the first request to the last answer; each connection sends a partition of its own."""
+    bodies = [
+        [_batch_body(partition, 1 + index * batch_size, batch_size) for index in range(batches)]
+        for partition in range(connections)
+    ]
+    threads = [threading.Thread(target=_post_all, args=[port, own]) for own in bodies]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - began
+
+
+def _batch_body(partition: int, first: int, count: int) -> bytes:
+    body = base64.b64encode(bytes(MESSAGE_BYTES)).decode()
+    return json.dumps(
+        {
+            "channel": "bank",
+            "partition": partition,
+            "epoch": 257,
+            "incarnation": 1,
+            "site": "east",
+            "messages": [{"number": number, "body": body} for number in range(first, first + count)],
+        }
+    ).encode()
+
+
+def _post_all(port: int, bodies: list[bytes]) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for body in bodies:
+        connection.request("POST", "/batches", body)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        answer.read()
+    connection.close()
+
+
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def stream_speed(target: socket.socket, port: int) -> float:
@@ -110,8 +176,8 @@ def _echo(sink: socket.socket) -> None:
 
 
 @contextmanager
-def process(module: str, config: object) -> Iterator[None]:
-    """One program of the laboratory, ready, and ended afterwards."""
+def process(module: str, config: object) -> Iterator[int]:
+    """One program of the laboratory, ready, and ended afterwards; its process id."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(config, file)
         file.flush()
@@ -123,7 +189,7 @@ def process(module: str, config: object) -> Iterator[None]:
         assert running.stdout is not None
         try:
             assert b"ready" in running.stdout.readline()
-            yield
+            yield running.pid
         finally:
             running.terminate()
             running.wait()

@@ -67,6 +67,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     databases: tuple[DatabasePlace, ...]
     link_control_port: int
     receiver_port: int
+    receiver_control_port: int
     receiver_class: str
     latency_ms: float
     bindir: str | None
@@ -120,7 +121,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if part == "link":
             ways_in = (*(broker.link_port for broker in self.brokers), *(place.link_port for place in self.databases))
             return (self.link_control_port, *(port for port in ways_in if port))
-        return (self.receiver_port,)
+        return (self.receiver_port, self.receiver_control_port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def ports_needed(settings: LabSettings) -> int:
     """How many ports a lab takes."""
     sites = 2 * (4 * settings.brokers + 2)
     outside = 3 + 1
-    return sites + outside + 2  # and the link's control port and the receiver's
+    return sites + outside + 1 + 2  # and the link's control port, the receiver's and the judge's
 
 
 def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
@@ -167,6 +168,7 @@ def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
         databases=databases,
         link_control_port=next(free),
         receiver_port=next(free),
+        receiver_control_port=next(free),
         receiver_class=settings.receiver_class,
         latency_ms=settings.latency_ms,
         bindir=settings.bindir,

@@ -64,6 +64,7 @@ def start_part(layout: Layout, part: str) -> None:
         case _:
             settings = {
                 "port": layout.receiver_port,
+                "control_port": layout.receiver_control_port,
                 "folder": str(layout.folder_of(part)),
                 "receiver_class": layout.receiver_class,
             }

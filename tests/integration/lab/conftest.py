@@ -15,7 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from integration.lab.link_bench import EAST_WEST, WEST_EAST, LinkBench
+from integration.lab.receiver_bench import ReceiverBench
 from zerotail.deadline import Deadline
+from zerotail.lab.link import LinkControl
+from zerotail.lab.receiver import ReceiverControl
 
 ROOT = Path(__file__).parents[3]
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -80,3 +84,57 @@ def start(tmp_path: Path, deadline: Deadline) -> Iterator[Start]:
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+@pytest.fixture
+def open_receiver(
+    start: Callable[..., subprocess.Popen[bytes]],
+    free_port: Callable[[], int],
+    tmp_path: Path,
+    deadline: Deadline,
+) -> Callable[..., ReceiverBench]:
+    def begin(receiver_class: str = "R2", **settings: object) -> ReceiverBench:
+        config = {
+            "port": free_port(),
+            "control_port": free_port(),
+            "folder": str(tmp_path / "outside"),
+            "receiver_class": receiver_class,
+        } | settings
+
+        def launch() -> subprocess.Popen[bytes]:
+            return start("zerotail.lab.receiver", config)
+
+        control = ReceiverControl(int(str(config["control_port"])))
+        return ReceiverBench(launch, int(str(config["port"])), control, tmp_path / "outside", deadline, launch())
+
+    return begin
+
+
+@pytest.fixture
+def receiver(open_receiver: Callable[..., ReceiverBench]) -> ReceiverBench:
+    return open_receiver("R2")
+
+
+@pytest.fixture
+def bench(
+    start: Callable[..., subprocess.Popen[bytes]], free_port: Callable[[], int], deadline: Deadline
+) -> Iterator[LinkBench]:
+    ways = (EAST_WEST, WEST_EAST)
+    targets = {way: socket.create_server(("127.0.0.1", free_port()), backlog=256) for way in ways}
+    ports = {way: free_port() for way in targets}
+    control_port = free_port()
+    forwards = [
+        {
+            "name": f"{way}.echo",
+            "from": way[:4],
+            "to": way[-4:],
+            "listen_port": ports[way],
+            "target_port": target.getsockname()[1],
+        }
+        for way, target in targets.items()
+    ]
+    process = start("zerotail.lab.link", {"control_port": control_port, "forwards": forwards})
+    bench = LinkBench(LinkControl(control_port), process, ports, targets, deadline)
+    yield bench
+    for opened in [*bench.opened, *targets.values()]:
+        opened.close()

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import islice
+from itertools import islice, takewhile
 
 from zerotail.lab.link.way import Way
 
@@ -87,7 +87,7 @@ class Lane:
 
     def end_source(self, how: SourceEnd) -> None:
         """Nothing more will come; the target learns it behind the last byte."""
-        if self._source_end in (None, SourceEnd.CLOSED) and self._source_end is not how:
+        if self._source_end is not how and self._source_end is not SourceEnd.LOST:
             self._source_end = how
             self._end_due = self._loop.time() + self._way.latency_seconds
             self._deliver()
@@ -144,13 +144,11 @@ class Lane:
         self._watch_reading(has_room and self._source_end is None)
 
     def _next_departure(self) -> float | None:
-        """When the head of the queue, or the end behind it, may leave; None if nothing waits or the way
-        stands.
-        """
+        """When the head of the queue, or the end behind it, may leave; None if nothing may."""
         if self.is_closed or self._way.stands:
             return None
         if not self._queue:
-            return self._end_due if self._source_end is not self._told_end else None
+            return None if self._source_end is self._told_end else self._end_due
         due = self._queue[0][0]
         if self._way.bytes_per_second is None:
             return due
@@ -161,7 +159,9 @@ class Lane:
     def _send_due(self) -> bool:
         """Send the pieces that are due; False when the target takes no more at the moment."""
         now = self._loop.time()
-        pieces = [piece for due, piece in islice(self._queue, _PIECES_PER_SEND) if due <= now]
+        # Not all that are due: after a delay was shortened, one may stand behind another that is not.
+        due_pieces = takewhile(lambda entry: entry[0] <= now, islice(self._queue, _PIECES_PER_SEND))
+        pieces = [piece for _, piece in due_pieces]
         if self._granted_bytes:
             pieces = [pieces[0][: self._granted_bytes]]
         sent = self._send(pieces)

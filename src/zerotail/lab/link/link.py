@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import assert_never
 
 from zerotail.lab.link.forward import Forward
@@ -10,6 +9,7 @@ from zerotail.lab.link.protocol import (
     BOTH,
     Answer,
     AskStatus,
+    Change,
     Cut,
     CutMode,
     Declined,
@@ -53,7 +53,9 @@ class Link:
         if not ways:
             known = ", ".join([BOTH, *self._ways])
             return Declined(f"the link has no direction {request.direction!r}; it has {known}")
-        evidence = self._change(request, ways)
+        for way in ways:
+            _change(way, request)
+        evidence = self._strike(request, ways)
         self._reconsider()
         return Done(evidence, self.status())
 
@@ -69,27 +71,9 @@ class Link:
         for forward in self._forwards:
             forward.close()
 
-    def _change(self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]) -> Evidence:
-        for way in ways:
-            match request:
-                case Delay(latency_ms=latency_ms):
-                    way.latency_seconds = latency_ms / 1000
-                case Cut(mode=mode):
-                    way.cut = mode
-                case Heal():
-                    way.cut = None
-                case Hold(limit_bytes=limit_bytes):
-                    way.hold_limit_bytes = limit_bytes
-                case Release():
-                    way.hold_limit_bytes = None
-                case Throttle(bytes_per_second=bytes_per_second):
-                    way.throttle(bytes_per_second)
-                case _:
-                    assert_never(request)
-        return self._evidence(request, ways)
-
-    def _evidence(self, request: Delay | Cut | Heal | Hold | Release | Throttle, ways: Iterable[Way]) -> Evidence:
-        match request:
+    def _strike(self, change: Change, ways: list[Way]) -> Evidence:
+        """Do to the standing connections what the change asks for, and say what it met."""
+        match change:
             case Cut(mode=CutMode.RESET):
                 # No connection lives with one direction only, so a reset ends those of both.
                 return Evidence(connections_reset=sum(forward.reset_connections() for forward in self._forwards))
@@ -100,8 +84,26 @@ class Link:
             case Delay() | Heal() | Throttle():
                 return Evidence()
             case _:
-                assert_never(request)
+                assert_never(change)
 
     def _reconsider(self) -> None:
         for forward in self._forwards:
             forward.reconsider()
+
+
+def _change(way: Way, change: Change) -> None:
+    match change:
+        case Delay(latency_ms=latency_ms):
+            way.latency_seconds = latency_ms / 1000
+        case Cut(mode=mode):
+            way.cut = mode
+        case Heal():
+            way.cut = None
+        case Hold(limit_bytes=limit_bytes):
+            way.hold_limit_bytes = limit_bytes
+        case Release():
+            way.hold_limit_bytes = None
+        case Throttle(bytes_per_second=bytes_per_second):
+            way.throttle(bytes_per_second)
+        case _:
+            assert_never(change)

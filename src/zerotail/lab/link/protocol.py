@@ -67,7 +67,8 @@ class AskStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fie
     """Change nothing, answer the state."""
 
 
-Request = Delay | Cut | Heal | Hold | Release | Throttle | AskStatus
+Change = Delay | Cut | Heal | Hold | Release | Throttle
+Request = Change | AskStatus
 
 
 class WayStatus(msgspec.Struct, frozen=True):

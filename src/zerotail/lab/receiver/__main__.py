@@ -48,13 +48,14 @@ async def _serve(settings: ReceiverSettings) -> None:
     doors = _hang_doors(settings, desk, fail)
     for door in doors:
         await door.open()
-    sys.stdout.write(f"receiver ready: port {settings.port}, {desk.end_sequence} attempts known\n")
+    sys.stdout.write(f"receiver ready: port {settings.port}, {desk.settled_sequence} attempts known\n")
     sys.stdout.flush()
     try:
         await ended
     finally:
         for door in doors:
             door.shut()
+        desk.close()
 
 
 def _hang_doors(settings: ReceiverSettings, desk: Desk, fail: Callable[[BaseException], None]) -> list[Door]:

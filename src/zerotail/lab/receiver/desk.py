@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from zerotail.lab.receiver.judgement import judge, judge_claim
@@ -37,6 +38,18 @@ from zerotail.lab.receiver.record import Record
 from zerotail.lab.receiver.settings import ReceiverSettings
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What became of a batch; `refusal` is a sentence about the first refused message, empty if there is
+    none.
+    """
+
+    verdicts: list[Verdict]
+    refusal: str
+    last_accepted: int | None
+    highest: Sender | None
+
+
 class Desk:
     """Opens the record of the configured folder, and knows what is in it."""
 
@@ -46,26 +59,34 @@ class Desk:
         self._record = Record(Path(settings.folder), self._ledger.remember)
 
     @property
-    def end_sequence(self) -> int:
-        """The last attempt that exists."""
-        return self._record.end_sequence
+    def settled_sequence(self) -> int:
+        """The last attempt that is on disk."""
+        return self._record.settled_sequence
 
     async def settle(self) -> None:
         """Return when everything judged so far is on disk."""
         await self._record.settle()
 
+    def close(self) -> None:
+        """Let go of the record."""
+        self._record.close()
+
     async def take_message(self, message: Message) -> MessageTaken | MessageRefused:
-        """One message is a batch of one."""
-        answer = await self.take_batch(message.as_batch())
-        match answer:
-            case BatchTaken(verdicts=[verdict], last_accepted=last):
-                return MessageTaken(verdict, last)
-            case BatchRefused(error=error, verdicts=[verdict], last_accepted=last, highest=highest):
-                return MessageRefused(error, verdict, last, highest)
-        raise AssertionError("a batch of one has one verdict")
+        """Judge one message."""
+        outcome = await self._take(message.as_batch())
+        [verdict] = outcome.verdicts
+        if outcome.refusal:
+            return MessageRefused(outcome.refusal, verdict, outcome.last_accepted, outcome.highest)
+        return MessageTaken(verdict, outcome.last_accepted)
 
     async def take_batch(self, batch: Batch) -> BatchTaken | BatchRefused:
         """Judge message by message; behind the first refused one nothing is judged."""
+        outcome = await self._take(batch)
+        if outcome.refusal:
+            return BatchRefused(outcome.refusal, outcome.verdicts, outcome.last_accepted, outcome.highest)
+        return BatchTaken(outcome.verdicts, outcome.last_accepted)
+
+    async def _take(self, batch: Batch) -> _Outcome:
         verdicts: list[Verdict] = []
         refusal = ""
         unix_seconds = time.time()
@@ -77,7 +98,7 @@ class Desk:
             book = self._ledger.book(batch.channel, batch.partition)
             self._enter(
                 MessageAttempt(
-                    sequence=self.end_sequence + 1,
+                    sequence=self._record.end_sequence + 1,
                     channel=batch.channel,
                     partition=batch.partition,
                     number=item.number,
@@ -96,7 +117,7 @@ class Desk:
             verdicts.append(verdict)
         last, highest = self._last(batch.channel, batch.partition), self._highest(batch.channel)
         await self.settle()
-        return BatchRefused(refusal, verdicts, last, highest) if refusal else BatchTaken(verdicts, last)
+        return _Outcome(verdicts, refusal, last, highest)
 
     async def take_claim(self, claim: Claim) -> ClaimTaken | Problem:
         """Let a sender take a channel, unless a newer one has."""
@@ -104,7 +125,7 @@ class Desk:
         verdict = judge_claim(receiver_class, claim.sender, self._highest(claim.channel))
         self._enter(
             ClaimAttempt(
-                sequence=self.end_sequence + 1,
+                sequence=self._record.end_sequence + 1,
                 channel=claim.channel,
                 epoch=claim.epoch,
                 incarnation=claim.incarnation,
@@ -141,7 +162,7 @@ class Desk:
     async def tell_attempts(self, since_sequence: int, limit: int) -> tuple[list[bytes], int]:
         """A page of the record as it is written, and the last sequence there is."""
         await self.settle()
-        return self._record.page(since_sequence, limit), self.end_sequence
+        return self._record.page(since_sequence, limit), self.settled_sequence
 
     def tell_classes(self) -> dict[str, ReceiverClass]:
         """The class of every channel that was mentioned."""

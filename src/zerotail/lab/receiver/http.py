@@ -186,12 +186,12 @@ def _encode(answer: HttpAnswer, *, keeps_alive: bool, with_body: bool) -> bytes:
 
 
 async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Read what the other side still sends: closing earlier would reset the connection and take our answer
-    along.
+    """Read what the other side still sends: closing earlier would reset the connection, and our answer with
+    it.
     """
-    if writer.can_write_eof():
-        writer.write_eof()
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(OSError):  # it is late, or the other side has gone: either way there is no more to do
+        if writer.can_write_eof():
+            writer.write_eof()
         async with asyncio.timeout(_LINGER_SECONDS):
             while await reader.read(65536):
                 pass

@@ -51,7 +51,7 @@ class Sender(msgspec.Struct, frozen=True, order=True):
     incarnation: int
 
 
-# ------------------------------------------------------------------------------------------ what comes in
+# what comes in
 
 
 class _Incoming(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -119,7 +119,7 @@ class BehaviourChange(_Incoming, frozen=True):
     refuse_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] | UnsetType = UNSET
 
 
-# ------------------------------------------------------------------------------------ what is remembered
+# what is remembered
 
 
 class MessageAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="message"):
@@ -167,7 +167,7 @@ class ClaimAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="claim"):
 Attempt = MessageAttempt | ClaimAttempt
 
 
-# ------------------------------------------------------------------------------------------ what goes out
+# what goes out
 
 
 class MessageTaken(msgspec.Struct, frozen=True):

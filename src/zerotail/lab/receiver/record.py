@@ -32,7 +32,10 @@ _encoder = msgspec.json.Encoder()
 
 
 class Record:
-    """Opened once per process; `remember` is called for every attempt that is already in the file."""
+    """Opened once per process; `remember` is called for every attempt that is already in the file.
+
+    `end_sequence` is the last attempt that was appended, `settled_sequence` the last one on disk.
+    """
 
     def __init__(self, folder: Path, remember: Callable[[Attempt], None]) -> None:
         self._path = folder / FILE_NAME
@@ -42,7 +45,7 @@ class Record:
         self._size_bytes = 0
         self.end_sequence = 0
         self._recover(remember)
-        self._settled_sequence = self.end_sequence
+        self.settled_sequence = self.end_sequence
         self._waiting: list[bytes] = []
         self._flush: asyncio.Future[None] | None = None
         self._disk = ThreadPoolExecutor(max_workers=1, thread_name_prefix="disk")
@@ -55,11 +58,16 @@ class Record:
     async def settle(self) -> None:
         """Return when everything appended so far is on disk; `Broken` if the disk refuses."""
         wanted_sequence = self.end_sequence
-        while self._settled_sequence < wanted_sequence:
+        while self.settled_sequence < wanted_sequence:
             if self._flush is None:
                 self._flush = asyncio.ensure_future(self._flush_waiting())
             # Shielded: whoever gives up waiting must not stop the flush that others wait for.
             await asyncio.shield(self._flush)
+
+    def close(self) -> None:
+        """Let go of the file; what has not settled is lost."""
+        self._disk.shutdown()
+        os.close(self._file)
 
     async def _flush_waiting(self) -> None:
         lines, sequence = b"".join(self._waiting), self.end_sequence
@@ -69,12 +77,12 @@ class Record:
         except OSError as error:
             # The flush stays failed: nobody knows what is on disk now, so nothing settles again.
             raise Broken(f"{self._path} cannot be written: {error.strerror}") from error
-        self._settled_sequence = sequence
+        self.settled_sequence = sequence
         self._flush = None
 
     def page(self, since_sequence: int, limit: int) -> list[bytes]:
         """The settled lines after a sequence, without their ends."""
-        count = min(limit, self._settled_sequence - since_sequence)
+        count = min(limit, self.settled_sequence - since_sequence)
         if count <= 0:
             return []
         mark, skipped = divmod(since_sequence, _LINES_PER_MARK)

@@ -89,7 +89,7 @@ def judge_routes(desk: Desk, conduct: Conduct) -> Routes:
 
     async def get_status(_: HttpRequest) -> HttpAnswer:
         await desk.settle()
-        return _answer(ReceiverStatus(os.getpid(), desk.tell_classes(), desk.end_sequence, conduct.behaviour()))
+        return _answer(ReceiverStatus(os.getpid(), desk.tell_classes(), desk.settled_sequence, conduct.behaviour()))
 
     async def get_attempts(request: HttpRequest) -> HttpAnswer:
         since = _query_number(request, "since", default=0, least=0, most=(1 << 63) - 1)
