@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from threading import Event
 from typing import Any, TypeVar
 
 from zerotail import ports
+from zerotail.channel.http import HttpReceiver
 from zerotail.core.emission import Lane
-from zerotail.core.identity import PartitionNumber, SiteName, TopicName
+from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cursor import Cursor
@@ -17,7 +20,6 @@ from zerotail.postgres import feed, journal, lineage, outbox
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.transaction import Session
-from zerotail.channel.http import HttpReceiver
 
 T = TypeVar("T")
 _GATE_SECONDS = 2.0
@@ -28,25 +30,30 @@ class Stopped(Exception):
     """Somebody asked the story to end."""
 
 
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """Where a site's neighbours are; plain values, so that it can travel to executors."""
+
+    site: SiteName
+    dsn: str
+    peer_dsn: str
+    bootstrap: str
+    receivers: tuple[tuple[ChannelName, str], ...] = ()
+    """Channel and address of each receiver that is reached over HTTP."""
+
+
 class SiteAdapters:
     """Carries out effects at one site. One object per thread: it holds sessions and clients of its own."""
 
-    def __init__(
-        self,
-        site: SiteName,
-        dsn: str,
-        peer_dsn: str,
-        bootstrap: str,
-        receivers: Mapping[str, str],
-    ) -> None:
-        self.site = site
-        self._database = Session(dsn)
-        self._peer_dsn = peer_dsn
+    def __init__(self, settings: AdapterSettings) -> None:
+        site = settings.site
+        self._database = Session(settings.dsn)
+        self._peer_dsn = settings.peer_dsn
         self._peer: Connection | None = None
-        self._bootstrap = bootstrap
-        self._sender = RecordSender(bootstrap)
+        self._bootstrap = settings.bootstrap
+        self._sender = RecordSender(settings.bootstrap)
         self._cursors: dict[tuple[TopicName, PartitionNumber], Cursor] = {}
-        self._receivers = {channel: HttpReceiver(url, site) for channel, url in receivers.items()}
+        self._receivers = {channel: HttpReceiver(url, site) for channel, url in settings.receivers}
         read, write = self._database.read, self._database.write
         self._carry_out: dict[type[ports.Effect], Callable[[Any], Any]] = {
             ports.Submit: lambda e: write(lambda c: feed.submit(c, e, site)),
@@ -107,6 +114,17 @@ class SiteAdapters:
         if self._peer is not None:
             self._peer.close()
             self._peer = None
+
+
+@cache
+def shared_adapters(settings: AdapterSettings) -> SiteAdapters:
+    """The adapters of this process, made once: an executor's workers run one task at a time and are reused."""
+    return SiteAdapters(settings)
+
+
+def run_to_end(story: ports.Story[T], adapters: SiteAdapters) -> T:
+    """Run a story that never pauses, such as one micro-batch."""
+    return drive(story, adapters, Event())
 
 
 def drive(story: ports.Story[T], adapters: SiteAdapters, stop: Event) -> T:
