@@ -83,13 +83,18 @@ def _all_pids() -> Iterator[int]:
 def _find_process(pid: int, lab: Path) -> Process | None:
     """The process, when it is alive and belongs to the lab."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        fields = stat[stat.rindex(")") + 2 :].split()
+        fields = _stat_fields(pid)
         state, started = fields[0], int(fields[19])
         part = None if state in "ZX" else _part_by_environment(pid, lab) or _part_by_data_folder(pid, lab)
     except (OSError, ValueError):  # it ended while we looked, or is not ours to look at
         return None
     return Process(pid, started, part, state) if part else None
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """What the kernel says of a process, from the field behind its name on; the name may be any bytes at all."""
+    stat = Path(f"/proc/{pid}/stat").read_bytes()
+    return stat[stat.rindex(b")") + 2 :].decode().split()
 
 
 def _part_by_environment(pid: int, lab: Path) -> str | None:
@@ -114,8 +119,7 @@ def _collect_ended_children() -> None:
     """Collect servers that ended and that this very process had started: else they stay as state Z."""
     for pid in _all_pids():
         with suppress(OSError):
-            stat = Path(f"/proc/{pid}/stat").read_text()
-            fields = stat[stat.rindex(")") + 2 :].split()
+            fields = _stat_fields(pid)
             if fields[0] == "Z" and int(fields[1]) == os.getpid() and _was_session_leader(pid, fields):
                 os.waitpid(pid, os.WNOHANG)
 
@@ -132,8 +136,7 @@ def send(process: Process, number: signal.Signals) -> bool:
     except OSError:
         return False
     try:
-        stat = Path(f"/proc/{process.pid}/stat").read_text()
-        if int(stat[stat.rindex(")") + 2 :].split()[19]) != process.started:
+        if int(_stat_fields(process.pid)[19]) != process.started:
             return False
         signal.pidfd_send_signal(handle, number)
     except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,3 +107,14 @@ def test_a_server_has_a_group_of_its_own_and_writes_its_log(folder: Path) -> Non
     wait_until("it has written", lambda: (folder / "log").read_text() == "hello\n", Deadline.after(10))
     assert os.getpgid(pid) == pid
     assert os.getsid(pid) == pid
+
+
+def test_a_stranger_with_an_unreadable_name_disturbs_nobody(folder: Path, tmp_path: Path) -> None:
+    odd = os.fsencode(tmp_path) + b"/\xff) Z 1"
+    shutil.copy(os.fsencode(shutil.which("sleep") or "sleep"), odd)
+    start(folder, Command("east.thing", WAIT_FOR_EVER, folder))
+    with subprocess.Popen([odd, b"60"]) as stranger:
+        try:
+            assert [process.part for process in wait_for(folder, 1)] == ["east.thing"]
+        finally:
+            stranger.kill()
