@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from threading import Event
 from typing import Any, TypeVar
 
@@ -10,7 +12,7 @@ from zerotail import ports
 from zerotail.channel.http import HttpReceiver
 from zerotail.channel.receiver import Receiver
 from zerotail.core.emission import Lane
-from zerotail.core.identity import PartitionNumber, SiteName, TopicName
+from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cursor import Cursor
@@ -29,26 +31,31 @@ class Stopped(Exception):
     """Somebody asked the story to end."""
 
 
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """Where a site's neighbours are; plain values, so that it can travel to executors."""
+
+    site: SiteName
+    dsn: str
+    peer_dsn: str
+    bootstrap: str
+    receivers: tuple[tuple[ChannelName, str], ...] = ()
+    """Channel and address of each receiver that is reached over HTTP."""
+
+
 class SiteAdapters:
     """Carries out effects at one site. One object per thread: it holds sessions and clients of its own."""
 
-    def __init__(
-        self,
-        site: SiteName,
-        dsn: str,
-        peer_dsn: str,
-        bootstrap: str,
-        receivers: Mapping[str, str],
-    ) -> None:
-        self.site = site
-        self._database = Session(dsn)
-        self._peer_dsn = peer_dsn
+    def __init__(self, settings: AdapterSettings) -> None:
+        site = settings.site
+        self._database = Session(settings.dsn)
+        self._peer_dsn = settings.peer_dsn
         self._peer: Connection | None = None
-        self._bootstrap = bootstrap
-        self._sender = RecordSender(bootstrap)
+        self._bootstrap = settings.bootstrap
+        self._sender = RecordSender(settings.bootstrap)
         self._cursors: dict[tuple[TopicName, PartitionNumber], Cursor] = {}
-        self._receivers: dict[str, Receiver] = {
-            channel: HttpReceiver.at(url, site) for channel, url in receivers.items()
+        self._receivers: dict[ChannelName, Receiver] = {
+            channel: HttpReceiver.at(url, site) for channel, url in settings.receivers
         }
         read, write = self._database.read, self._database.write
         self._carry_out: dict[type[ports.Effect], Callable[[Any], Any]] = {
@@ -66,7 +73,7 @@ class SiteAdapters:
             ports.RecordAcknowledged: lambda e: write(lambda c: outbox.record_acknowledged(c, e, site)),
             ports.RecordDoubts: lambda e: write(lambda c: doubt.record_doubts(c, e, site)),
             ports.SettleDoubts: lambda e: write(lambda c: doubt.settle_doubts(c, e)),
-            ports.ObserveDrained: lambda _: read(owed.observe_drained),
+            ports.ObserveDrained: lambda e: read(owed.observe_drained) if e.site == site else ports.Unreachable(),
             ports.OpenEpoch: lambda e: write(lambda c: lineage.open_epoch(c, e)),
             ports.ChangeEpoch: lambda e: write(lambda c: lineage.change_epoch(c, e)),
             ports.AskGate: lambda _: self._ask_gate(),
@@ -80,7 +87,7 @@ class SiteAdapters:
         """The result of one effect."""
         return self._carry_out[type(effect)](effect)
 
-    def attach(self, channel: str, receiver: Receiver) -> None:
+    def attach(self, channel: ChannelName, receiver: Receiver) -> None:
         """Reach the channel's receiver this way; it is closed with everything else."""
         self._receivers[channel] = receiver
 
@@ -118,6 +125,17 @@ class SiteAdapters:
         if self._peer is not None:
             self._peer.close()
             self._peer = None
+
+
+@cache
+def shared_adapters(settings: AdapterSettings) -> SiteAdapters:
+    """The adapters of this process, made once: an executor's workers run one task at a time and are reused."""
+    return SiteAdapters(settings)
+
+
+def run_to_end(story: ports.Story[T], adapters: SiteAdapters) -> T:
+    """Run a story that never pauses, such as one micro-batch."""
+    return drive(story, adapters, Event())
 
 
 def drive(story: ports.Story[T], adapters: SiteAdapters, stop: Event) -> T:

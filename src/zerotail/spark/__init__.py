@@ -1,0 +1,1 @@
+"""The only home of pyspark: sessions, sources, and the queries that carry the flow."""
