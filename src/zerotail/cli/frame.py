@@ -29,6 +29,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
+    "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, kill, cut, heal, destroy, down."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),

@@ -16,7 +16,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from enum import IntEnum
 from pathlib import Path
 from threading import Event, Lock, Thread
 
@@ -36,16 +35,8 @@ _LOOK_SECONDS = 1.0
 _AGAIN_SECONDS = 0.2
 
 
-class Ending(IntEnum):
-    """Why the process ended: its exit code. The highest counts."""
-
-    STOPPED = 0
-    SUPERSEDED = 6
-    NOT_ACTIVE = 7
-    BROKEN = 70
-
-
-_ENDINGS = {End.SUPERSEDED: Ending.SUPERSEDED, End.NOT_ACTIVE: Ending.NOT_ACTIVE}
+EXIT_CODES = {End.SUPERSEDED: 6, End.NOT_ACTIVE: 7}
+_BUG = 70
 
 
 class Emitter:
@@ -58,7 +49,7 @@ class Emitter:
         self._site = site
         self._tell = tell
         self._stop = Event()
-        self._ending = Ending.STOPPED
+        self._exit_code = 0
         self._lock = Lock()
         self._senders: dict[Lane, Thread] = {}
 
@@ -66,8 +57,8 @@ class Emitter:
         """Let every sender end between two effects."""
         self._stop.set()
 
-    def run(self) -> Ending:
-        """Send until stopped, replaced or broken."""
+    def run(self) -> int:
+        """Send until stopped, replaced or broken; the exit code, of several the highest."""
         channels = outside_channels(self._configuration)
         database = Session(self._settings.dsn, "zerotail emitter")
         try:
@@ -82,7 +73,7 @@ class Emitter:
             for sender in self._senders.values():
                 sender.join()
             database.close()
-        return self._ending
+        return self._exit_code
 
     @property
     def _settings(self) -> AdapterSettings:
@@ -103,11 +94,11 @@ class Emitter:
         except Stopped:
             return
         except ZerotailError as error:
-            self._end(Ending.BROKEN, lane, f"{error.code} {error.message}".strip())
+            self._end(error.exit_code, lane, f"{error.code} {error.message}".strip())
         except BaseException:  # noqa: BLE001 - a sender must not be gone while the process looks alive
-            self._end(Ending.BROKEN, lane, traceback.format_exc())
+            self._end(_BUG, lane, traceback.format_exc())
         else:
-            self._end(_ENDINGS[ended], lane, ended.value)
+            self._end(EXIT_CODES[ended], lane, ended.value)
 
     def _keep_sending(self, lane: Lane) -> End:
         adapters = SiteAdapters(self._settings)
@@ -120,9 +111,9 @@ class Emitter:
         finally:
             adapters.close()
 
-    def _end(self, ending: Ending, lane: Lane, reason: str) -> None:
+    def _end(self, exit_code: int, lane: Lane, reason: str) -> None:
         with self._lock:
-            self._ending = max(self._ending, ending)
+            self._exit_code = max(self._exit_code, exit_code)
         self._tell(f"ending: {lane.channel}/{lane.partition}: {reason}")
         self._stop.set()
 
