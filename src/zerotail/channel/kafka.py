@@ -5,7 +5,7 @@ and possible_duplicate.
 
 R0: every batch is a transaction; readers use `read_committed`. The transactional id is the lane.
 
-1. A claim looks who wrote last. If that is a newer sender, it leaves everything as it is.
+1. A claim looks who wrote last, as far as that can be seen. If it is a newer sender, everything stays as it is.
 2. It opens a producer with the lane's id: whatever an earlier one left open is ended, and that one can commit nothing
    more. Only now the end of the topic stands still for this lane.
 3. It reads the last number from the end of the topic. An end that retention has emptied says "unknown", not 0.
@@ -71,7 +71,7 @@ class KafkaReceiver:
         if not self._transactional:
             return Welcome(None, None)
         # 1
-        found = self._reader.find_last(self._recognise)
+        found = self._reader.find_last(self._recognise, hidden_too=False)
         if isinstance(found, Emitted) and found.sender > (effect.epoch, effect.incarnation):
             return Superseded(found.epoch)
         if not isinstance(found, Emitted | End):

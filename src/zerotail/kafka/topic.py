@@ -8,6 +8,7 @@ more. When anything goes wrong the client is thrown away; whether its transactio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,6 +29,8 @@ _UNKNOWN = (
     KafkaError._UNKNOWN_PARTITION,
     KafkaError._UNKNOWN_TOPIC,
 )
+# A fatal error comes out of whatever is called next; behind a callback it comes out as a SystemError.
+_ERRORS = (KafkaException, SystemError)
 _FIRST_LOOK = 64
 _POLL_SECONDS = 0.1
 
@@ -72,7 +75,7 @@ class TopicWriter:
         try:
             if self._identity is not None:
                 client.init_transactions(self._place.timeout_seconds)
-        except KafkaException:
+        except _ERRORS:
             return Unreachable()
         self._client = client
         return Done()
@@ -83,24 +86,27 @@ class TopicWriter:
         if client is None:
             return Indefinite()
         try:
-            if self._identity is not None:
+            if self._identity is None:
+                self._queue(client, records)
+                done = client.flush(self._place.timeout_seconds) == 0 and not self._failed
+            else:
                 client.begin_transaction()
-            self._queue(client, records)
-            left = client.flush(self._place.timeout_seconds)
-            if self._identity is not None and not left and not self._failed:
+                self._queue(client, records)
                 client.commit_transaction(self._place.timeout_seconds)
-        except KafkaException:
-            left = 1
-        if left or self._failed:
-            self.close()
-            return Indefinite()
-        return Done()
+                done = True
+        except _ERRORS:
+            done = False
+        if done:
+            return Done()
+        self.close()
+        return Indefinite()
 
     def close(self) -> None:
         """Throw the client away with what it had queued."""
         if self._client is not None:
-            self._client.purge()
-            self._client.flush(0)
+            with suppress(*_ERRORS):
+                self._client.purge()
+                self._client.flush(0)
             self._client = None
         self._failed = False
 
@@ -130,13 +136,20 @@ class TopicReader:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._client: Consumer | None = None
+        self._all: Consumer | None = None
+        self._committed: Consumer | None = None
 
-    def find_last(self, recognise: Callable[[Headers], T | None]) -> T | End | Refused | Unreachable:
-        """What `recognise` makes of the headers of the last record that it knows; `End` when it knows none."""
+    def find_last(
+        self, recognise: Callable[[Headers], T | None], *, hidden_too: bool = True
+    ) -> T | End | Refused | Unreachable:
+        """What `recognise` makes of the headers of the last record that it knows; `End` when it knows none.
+
+        An open transaction hides everything behind it. What is hidden may be ours, so it is waited for, unless
+        `hidden_too` is False.
+        """
         deadline = Deadline.after(self._place.timeout_seconds)
         try:
-            return self._search(recognise, deadline)
+            return self._search(recognise, deadline, hidden_too)
         except _TooLateError:
             return Unreachable()
         except KafkaException as error:
@@ -146,47 +159,57 @@ class TopicReader:
             return Unreachable()
 
     def close(self) -> None:
-        """Give the client back."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        """Give the clients back."""
+        for client in (self._all, self._committed):
+            if client is not None:
+                client.close()
+        self._all = self._committed = None
 
-    def _search(self, recognise: Callable[[Headers], T | None], deadline: Deadline) -> T | End:
+    def _search(self, recognise: Callable[[Headers], T | None], deadline: Deadline, hidden_too: bool) -> T | End:
         """Look at the last few, then at more: control records and foreign ones may lie behind what is looked for."""
-        if self._client is None:
-            self._client = Consumer({**READING, **self._place.settings, "isolation.level": "read_committed"})
-        place = TopicPartition(self._place.topic, self._place.partition)
-        low, high = self._client.get_watermark_offsets(place, timeout=max(0.1, deadline.seconds_left))
+        low, high = self._watermarks(deadline)
         look = _FIRST_LOOK
         while True:
             start = max(low, high - look)
-            found = [known for m in self._read(start, high, deadline) if (known := recognise(_headers(m))) is not None]
+            found = [
+                known
+                for m in self._read(start, high, deadline, hidden_too)
+                if (known := recognise(_headers(m))) is not None
+            ]
             if found:
                 return found[-1]
             if start == low:
                 return End(is_whole=low == 0)
             look *= 8
 
-    def _read(self, start: int, end: int, deadline: Deadline) -> list[Message]:
-        """The committed records from `start` to `end`.
+    def _watermarks(self, deadline: Deadline) -> tuple[int, int]:
+        """Where the partition begins and ends; what is not committed yet counts, too."""
+        if self._all is None:
+            self._all = Consumer({**READING, **self._place.settings, "isolation.level": "read_uncommitted"})
+        place = TopicPartition(self._place.topic, self._place.partition)
+        low, high = self._all.get_watermark_offsets(place, timeout=max(0.1, deadline.seconds_left))
+        return low, high
 
-        Somebody's open transaction hides everything behind it. What is hidden may be ours, so it is waited for.
-        """
-        assert self._client is not None  # noqa: S101 - made above
-        self._client.assign([TopicPartition(self._place.topic, self._place.partition, start)])
+    def _read(self, start: int, end: int, deadline: Deadline, hidden_too: bool) -> list[Message]:
+        """The committed records from `start` to `end`."""
+        if self._committed is None:
+            self._committed = Consumer({**READING, **self._place.settings, "isolation.level": "read_committed"})
+        self._committed.assign([TopicPartition(self._place.topic, self._place.partition, start)])
         messages: list[Message] = []
         reached = start
         while reached < end:
             if deadline.passed:
                 raise _TooLateError
-            for message in self._client.consume(1000, _POLL_SECONDS):
+            for message in self._committed.consume(1000, _POLL_SECONDS):
                 error = message.error()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(error)
                 offset = message.offset() or 0
-                reached = max(reached, offset if error is not None else offset + 1)
                 if error is None:
                     messages.append(message)
+                    reached = offset + 1
+                else:
+                    reached = offset if hidden_too else end
         return messages
 
 
