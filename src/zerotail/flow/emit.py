@@ -15,6 +15,7 @@ the gate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,6 +47,9 @@ from zerotail.ports import (
     Superseded,
     Unreachable,
 )
+
+BATCHES_PER_READ = 50
+"""The outbox is packed by segment: reading it for each batch would unpack a long segment again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,8 @@ def emit(sender: Sender) -> Story[End]:
         return resume
     # 3
     while True:
-        read = yield ReadLane(sender.lane, EmissionNumber(resume.next_number - 1), sender.window)
+        limit = sender.window * BATCHES_PER_READ
+        read = yield ReadLane(sender.lane, EmissionNumber(resume.next_number - 1), limit)
         if not isinstance(read, LaneRead):
             yield Pause("the database does not answer")
         elif not _still_ours(sender, claim, read):
@@ -96,16 +101,30 @@ def emit(sender: Sender) -> Story[End]:
             yield from _note_late(sender, claim, resume, read)
             yield Pause("nothing is owed")
         else:
-            outcome = yield from _send_batch(sender, claim, resume, read)
+            outcome = yield from _send_all(sender, claim, resume, read)
             if isinstance(outcome, End):
                 return outcome
             resume = outcome
 
 
-def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
+def _send_all(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
+    """Send what was read, batch by batch, as long as each arrives."""
+    for place in range(0, len(read.values), sender.window):
+        batch = read.values[place : place + sender.window]
+        behind = resume.next_number + len(batch)
+        outcome = yield from _send_batch(sender, claim, resume, read, batch)
+        if isinstance(outcome, End) or outcome.next_number != behind:
+            return outcome
+        resume = outcome
+    return resume
+
+
+def _send_batch(
+    sender: Sender, claim: Claim, resume: Resume, read: LaneRead, values: Sequence[bytes]
+) -> Story[Resume | End]:
     """Release and send one batch; where to go on behind it, which is the same place when it did not arrive."""
     first = resume.next_number
-    last = EmissionNumber(first + len(read.values) - 1)
+    last = EmissionNumber(first + len(values) - 1)
     wanted = read.position
     if sender.receiver is ReceiverClass.R3:
         # 4
@@ -121,7 +140,7 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
         yield Pause("the gate is closed")
         return resume
     answer = yield SendEmissions(
-        sender.lane, claim.epoch, claim.incarnation, first, read.values, resume.doubtful_until, release
+        sender.lane, claim.epoch, claim.incarnation, first, values, resume.doubtful_until, release
     )
     match answer:
         case Accepted():
