@@ -324,11 +324,14 @@ class LaneRead(Result, frozen=True):
 
 
 class RecordIntent(Effect, frozen=True):
-    """R3: say durably that numbers up to `number` may have been sent."""
+    """R3: say durably that numbers up to `number` may have been sent, and up to `acknowledged` have
+    arrived.
+    """
 
     lane: Lane
     epoch: Epoch
     incarnation: Incarnation
+    acknowledged: EmissionNumber
     number: EmissionNumber
 
 
@@ -354,8 +357,8 @@ class RecordDoubts(Effect, frozen=True):
 class SettleDoubts(Effect, frozen=True):
     """R3, an operator's decision: everything up to `received` has arrived, the rest of the doubts has not.
 
-    Refused unless the doubts were listed by the sender that is at work now: that one waits for the answer and has
-    not sent anything. A number that a sender merely intends at this moment is not a doubt.
+    Refused unless the doubts were listed by the sender that is at work now: that one waits for the answer
+    and has not sent anything. A number that a sender merely intends at this moment is not a doubt.
     """
 
     lane: Lane
@@ -532,7 +535,7 @@ class ShutDown(Effect, frozen=True):
 
 
 class KeepTail(Effect, frozen=True):
-    """Keep what only this site's database has, for audit, before it is replaced by a copy."""
+    """Keep what only this site's database has, for audit; `Done.position` says up to where it was kept."""
 
     site: SiteName
     source: SiteName
@@ -541,13 +544,13 @@ class KeepTail(Effect, frozen=True):
 class CopyDatabase(Effect, frozen=True):
     """Stop a site's database and replace it by a fresh copy of the other one's, as its standby.
 
-    Refused if, once stopped, it is found in another epoch than `expected`: somebody took over there meanwhile.
+    Refused if, once stopped, it is found in another epoch than the expected one (somebody took over there
+    meanwhile) or with more in its log than was kept. `replaced` is None when it does not answer at all.
     """
 
     site: SiteName
     source: SiteName
-    expected: Epoch | None
-    """None when the database to be replaced does not answer: there is nothing to look at."""
+    replaced: tuple[Epoch, Lsn] | None
 
 
 class RecordRejoined(Effect, frozen=True):

@@ -58,7 +58,7 @@ class _BatchAnswer(msgspec.Struct, frozen=True):
 
 class _ClaimTaken(msgspec.Struct, frozen=True):
     last_accepted: EmissionNumber | None
-    before: _Claimant | None = None
+    last_epoch: Epoch | None
 
 
 class _ClaimRefused(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class HttpReceiver:
         if not isinstance(said, _Said):
             return said
         if said.status == HTTPStatus.OK and (taken := _decode(said, _ClaimTaken)):
-            return Welcome(taken.last_accepted, taken.before.epoch if taken.before else None)
+            return Welcome(taken.last_accepted, taken.last_epoch)
         if said.status == HTTPStatus.CONFLICT and (refused := _decode(said, _ClaimRefused)):
             return Superseded(refused.highest.epoch)
         return _declined(said)

@@ -18,14 +18,14 @@ from hashlib import blake2b, sha256
 from typing import NewType
 
 from zerotail.core.emission import LaneKey
-from zerotail.core.identity import EmissionNumber, Position, ProducerNumber, SegmentNumber, Serial
+from zerotail.core.identity import EmissionNumber, Epoch, Position, ProducerNumber, SegmentNumber, Serial
 
 Chain = NewType("Chain", bytes)
 
 GENESIS = Chain(bytes(32))
 """The chain in front of the first segment."""
 
-_HEADER = struct.Struct("<QQq")
+_HEADER = struct.Struct("<QQQq")
 _RUN = struct.Struct("<IQI")
 _EMISSION = struct.Struct("<IQII")
 
@@ -44,6 +44,7 @@ def link(previous: Chain, content_hash: bytes) -> Chain:
 
 
 def input_content(
+    epoch: Epoch,
     segment: SegmentNumber,
     first_position: Position,
     decided_at: int,
@@ -55,7 +56,7 @@ def input_content(
     count.
     """
     code = version.encode()
-    parts = [_HEADER.pack(segment, first_position, decided_at), len(code).to_bytes(2, "little"), code]
+    parts = [_HEADER.pack(epoch, segment, first_position, decided_at), len(code).to_bytes(2, "little"), code]
     parts += [_RUN.pack(producer, serial, count) for producer, serial, count in runs]
     parts += digests
     return sha256(b"".join(parts)).digest()

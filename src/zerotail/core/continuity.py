@@ -120,7 +120,7 @@ def content_of(row: SegmentRow, values: Values, owed: Owed) -> Content:
                 record = (producer, serial)
                 return Content(None, emitted, counted, f"producer {producer} has no row with serial {serial}", record)
             digests.append(digest_of(value))
-    taken = input_content(row.segment, row.first_position, row.decided_at, row.version, runs, digests)
+    taken = input_content(row.epoch, row.segment, row.first_position, row.decided_at, row.version, runs, digests)
     return Content(taken, emitted, counted)
 
 

@@ -120,7 +120,7 @@ def advance(
     """The head behind one more segment, and that segment."""
     number = SegmentNumber(head.segment + 1)
     runs = runs_of(producers, serials)
-    content = input_content(number, head.next_position, decided_at, version, runs, digests)
+    content = input_content(head.epoch, number, head.next_position, decided_at, version, runs, digests)
     chain = link(head.chain, content)
     output_chain = link(head.output_chain, output_content(by_lane(owed)))
     vector = dict(head.vector)

@@ -2,14 +2,15 @@
 
     R0  stores our number in the transaction of the effect, and requires last + 1
     R1  drops a repeated number
-    R2  says the last number it accepted, takes only last + 1, refuses an older claim than the highest it has met
+    R2  says the last number it accepted, takes only last + 1, refuses a claim older than one it has met
     R3  can do none of this: what one crash of a sender leaves in doubt is listed
 
 A sender that starts claims the lane with (epoch, incarnation) and learns where to go on (I10):
 
 1. acknowledged <= receiver's last <= journaled (I9). If not, two histories have met: stop, never guess.
-2. The claim before ours must be of our own lineage. Otherwise a site that was believed dead has sent
-   meanwhile, and an equal number may hide another message (I21).
+2. The last message that the receiver accepted must have been sent in an epoch of our own lineage. Otherwise
+   a site that was believed dead has sent meanwhile, and an equal number may hide another message (I21). The
+   claim itself would not show it: whoever claims twice finds only its own claim before it.
 3. R3 alone may have doubts: the numbers between what was acknowledged and what was intended.
 """
 
@@ -62,8 +63,8 @@ class Welcome:
 
     last: EmissionNumber | None
     """The last number it accepted; None when it cannot tell, which is not 0."""
-    claimed_before: Epoch | None
-    """The highest epoch that had claimed the lane before."""
+    last_epoch: Epoch | None
+    """The epoch in which that number was sent; None before the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +112,12 @@ def find_unseen(last: EmissionNumber, first: EmissionNumber, values: Sequence[by
 
 
 def require_own_lineage(lane: Lane, lineage: Lineage, welcome: Welcome) -> None:
-    """`Broken` when a site that is not part of this history has claimed the lane before."""
-    before = welcome.claimed_before
-    if before is not None and before not in lineage:
+    """`Broken` when the receiver's last message came from a site that is not part of this history."""
+    epoch = welcome.last_epoch
+    if epoch is not None and epoch not in lineage:
         raise Broken(
-            f"epoch {before} has claimed {lane.channel} partition {lane.partition}, and it is not part of the history "
-            f"of epoch {lineage.current.epoch}",
+            f"the last message of {lane.channel} partition {lane.partition} was sent in epoch {epoch}, which "
+            f"is not part of the history of epoch {lineage.current.epoch}",
             code="ZT302",
             why="Another site has sent on its own; what it sent may differ from what is journaled here.",
             tries=("zerotail status", "zerotail journal compare"),

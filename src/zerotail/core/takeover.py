@@ -93,8 +93,8 @@ def plan_takeover(view: SiteView, *, accept_loss: bool = False, cause: str = "ta
         return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL)
     if row.durability is Durability.EXPOSED and not accept_loss:
         raise Refused(
-            f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} may have sent "
-            f"messages that {view.site} does not have",
+            f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
+            f"may have sent messages that {view.site} does not have",
             code="ZT110",
             why="Going on here could send other messages under the same numbers.",
             tries=(f"zerotail status --site {row.site}", f"zerotail rejoin plan --site {view.site}"),

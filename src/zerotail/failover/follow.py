@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from zerotail.core.epoch import topic_at
 from zerotail.core.identity import Epoch, ProducerNumber, Serial, SiteName
+from zerotail.failover.replay import require_rows
 from zerotail.flow.stage import Stage
 from zerotail.ports import (
     Batch,
@@ -61,6 +62,7 @@ def records_behind(journal: JournalRead) -> Batch:
     digests: list[bytes] = []
     values: list[bytes] = []
     for segment, of_segment in zip(journal.segments, journal.values, strict=True):
+        require_rows(segment, of_segment)
         skip = max(0, journal.first_position - segment.first_position)
         names = [
             (producer, Serial(first + step))

@@ -1,13 +1,13 @@
 """Rejoin: a site that was lost comes back as standby, and the epoch goes back to gated.
 
-1. observe: the other site is the one that works, though perhaps not live before it has a standby; this one is not its standby already, and has not worked alone
-   meanwhile.
+1. observe: the other site is the one that works, though perhaps not live before it has a standby; this one
+   is not its standby already, and has not worked alone meanwhile.
 2. Keep what only this site's database has: locally committed, never behind the gate, so nobody was told of
    it.
 3. Say in the active database that the site comes back in this epoch: its topics get new names, so that an old
    tail is never read again. Before the copy, so that no copy exists without it.
-4. Stop the database, look once more that nobody took over on it meanwhile, and replace it by a fresh copy, which
-   follows the active one from then on.
+4. Stop the database, look once more that nobody took over on it and that nothing was added to the tail, and
+   replace it by a fresh copy, which follows the active one from then on.
 5. When the copy holds all of that, write `gated` into the epoch row, and wait until the row itself is
    behind the gate.
 
@@ -37,10 +37,10 @@ from zerotail.ports import (
 
 
 def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> Story[bool]:
-    """Bring `site` back as the standby of `active`; runs at the active site. False: there was nothing to do.
+    """Bring `site` back as the standby of `active`; runs at the active site. False: nothing was to be done.
 
-    `database_lost` is an operator's statement. Without it a database that does not answer is not replaced: it may
-    have gone on alone, and answer again in a moment.
+    `database_lost` is an operator's statement. Without it a database that does not answer is not replaced:
+    it may have gone on alone, and answer again in a moment.
     """
     # 1
     standing = yield from _require_active(active)
@@ -49,7 +49,7 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
     if attached and standing.lineage.current.durability is Durability.GATED:
         return False
     if not attached:
-        expected = None
+        replaced = None
         if not isinstance(seen, SiteObserved) and not database_lost:
             raise Unavailable(
                 f"the database of {site} does not answer, so nobody knows whether it has gone on alone",
@@ -58,14 +58,15 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
             )
         if isinstance(seen, SiteObserved):
             require_nothing_released(site, seen.standing, standing)
-            expected = seen.standing.epoch
             # 2
-            _require_done((yield KeepTail(site, active)), "keep the tail")
+            kept = yield KeepTail(site, active)
+            _require_done(kept, "keep the tail")
+            replaced = (seen.standing.epoch, kept.position)
         # 3
         noted = yield RecordRejoined(active, site, standing.epoch)
         _require_done(noted, "note the return")
         # 4
-        _require_done((yield CopyDatabase(site, active, expected)), "copy the database")
+        _require_done((yield CopyDatabase(site, active, replaced)), "copy the database")
     # 5
     standing = yield from _require_active(active)
     if standing.lineage.current.durability is Durability.EXPOSED:
@@ -80,7 +81,7 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
 
 
 def is_standby_of(standing: Standing, active: Standing) -> bool:
-    """Whether a database follows the active one: a standby, the same system, in a part of the same history."""
+    """Whether a database follows the active one: a standby, the same system, a part of the same history."""
     return (
         standing.timeline is None
         and standing.system == active.system
@@ -93,7 +94,8 @@ def require_nothing_released(site: SiteName, replaced: Standing, active: Standin
     row = replaced.lineage.current
     if row.durability is Durability.EXPOSED and row.epoch not in active.lineage:
         raise NotAllowed(
-            f"{site} has worked alone in epoch {row.epoch}, which is not part of the history of epoch {active.epoch}",
+            f"{site} has worked alone in epoch {row.epoch}, which is not part of the history of epoch "
+            f"{active.epoch}",
             code="ZT117",
             why="Replacing its database would destroy the only copy of messages that it sent.",
             tries=("zerotail journal compare", f"zerotail takeover plan --to {site}"),
@@ -107,7 +109,8 @@ def _require_active(active: SiteName) -> Story[Standing]:
     standing: Standing = seen.standing
     if not works_at(standing.lineage, active, standing.timeline):
         raise NotAllowed(
-            f"{active} is not the active site: it is in epoch {standing.epoch} of {standing.lineage.current.site}",
+            f"{active} is not the active site: it is in epoch {standing.epoch} of "
+            f"{standing.lineage.current.site}",
             code="ZT113",
             tries=("zerotail status",),
         )

@@ -31,6 +31,7 @@ class Replay:
     def apply(self, segment: Segment, values: Sequence[bytes]) -> tuple[Owed, ...]:
         """Apply one segment; `Broken` when it does not give the recorded hashes."""
         names = list(positions_of(segment))
+        require_rows(segment, values)
         records = [
             Record(producer, serial, position, decode_value(value))
             for (producer, serial, position), value in zip(names, values, strict=True)
@@ -81,10 +82,11 @@ class Replay:
     def _require_equal(self, which: str, segment: Segment, recorded: Chain, found: Chain) -> None:
         if recorded != found:
             raise Broken(
-                f"the replay of {self.stage.name} partition {self.stage.partition} gives another {which} chain at segment "
-                f"{segment.segment}: recorded {recorded.hex()[:16]}, found {found.hex()[:16]}",
+                f"the replay of {self.stage.name} partition {self.stage.partition} gives another {which} "
+                f"chain at segment {segment.segment}: recorded {recorded.hex()[:16]}, found "
+                f"{found.hex()[:16]}",
                 code="ZT304",
-                why="The handler depends on more than its record, its state and what it is given, or its code changed.",
+                why="The handler depends on more than it is given, or its code changed.",
                 tries=("zerotail check --handler", "zerotail journal verify"),
             )
 
@@ -96,3 +98,15 @@ def positions_of(segment: Segment) -> Iterable[tuple[ProducerNumber, Serial, Pos
         for step in range(count):
             yield producer, Serial(first + step), position
             position = Position(position + 1)
+
+
+def require_rows(segment: Segment, values: Sequence[bytes]) -> None:
+    """`Broken` when a segment names a record whose row, or whose upstream emission, did not survive (I4)."""
+    count = len(segment.digests)
+    if len(values) != count:
+        raise Broken(
+            f"segment {segment.segment} names {count} records, of which {count - len(values)} have no row",
+            code="ZT305",
+            why="A record was taken that belongs to another history.",
+            tries=("zerotail journal verify",),
+        )

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from zerotail.core import receiver as receivers
 from zerotail.core import takeover as plans
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, topic_at
 from zerotail.core.head import Head, first_head
 from zerotail.core.identity import ProducerNumber, SegmentNumber, SiteName, StageName
-from zerotail.core.receiver import ReceiverClass
+from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.core.takeover import SiteView, Step, TakeoverPlan
 from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
@@ -192,7 +193,9 @@ def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:
         if receiver.remembers:
             claimed = yield ClaimLane(lane)
             if isinstance(claimed, LaneClaimed) and claimed.standing.epoch == plan.epoch:
-                yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation)
+                welcome = yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation)
+                if isinstance(welcome, Welcome):
+                    receivers.require_own_lineage(lane, claimed.standing.lineage, welcome)
 
 
 def _require_done(answer: object, what: str) -> None:

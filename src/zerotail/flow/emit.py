@@ -1,8 +1,9 @@
 """The emitter: brings what is owed on one lane to its receiver, in order, one batch in flight, never before
 the gate.
 
-1. Claim the lane in the database: a new incarnation in the current epoch. Wait until that claim itself is
-   behind the gate: a receiver must never meet an epoch that the other site might not know.
+1. Claim the lane in the database: a new incarnation in the current epoch. An epoch is live only behind the
+   gate or exposed (`failover/takeover.py`), so a receiver never meets one that the other site might not
+   know.
 2. Claim it at a receiver that remembers; learn its last number. Then read what the own database knows (in
    this order: the other way round a sender of a moment ago could still move the receiver ahead of what was
    read) and decide where to go on (`core.receiver.plan_resume`).
@@ -15,9 +16,10 @@ the gate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from zerotail.core import receiver as receivers
 from zerotail.core.emission import Lane
@@ -83,8 +85,6 @@ def emit(sender: Sender) -> Story[End]:
     if not isinstance(claimed, LaneClaimed) or not claimed.standing.live_at(sender.site):
         return End.NOT_ACTIVE
     claim = Claim(claimed.standing.epoch, claimed.incarnation)
-    if not (yield from _gate_the_claim(sender, claim, claimed)):
-        return End.SUPERSEDED
     # 2
     resume = yield from _find_resume(sender, claim)
     if isinstance(resume, End):
@@ -110,25 +110,25 @@ def emit(sender: Sender) -> Story[End]:
 def _send_all(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
     """Send what was read, batch by batch, as long as each arrives."""
     for place in range(0, len(read.values), sender.window):
-        batch = read.values[place : place + sender.window]
-        behind = resume.next_number + len(batch)
-        outcome = yield from _send_batch(sender, claim, resume, read, batch)
+        batch = replace(read, values=read.values[place : place + sender.window])
+        behind = resume.next_number + len(batch.values)
+        outcome = yield from _send_batch(sender, claim, resume, batch)
         if isinstance(outcome, End) or outcome.next_number != behind:
             return outcome
         resume = outcome
     return resume
 
 
-def _send_batch(
-    sender: Sender, claim: Claim, resume: Resume, read: LaneRead, values: Sequence[bytes]
-) -> Story[Resume | End]:
+def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
     """Release and send one batch; where to go on behind it, which is the same place when it did not arrive."""
     first = resume.next_number
-    last = EmissionNumber(first + len(values) - 1)
+    last = EmissionNumber(first + len(read.values) - 1)
     wanted = read.position
     if sender.receiver is ReceiverClass.R3:
         # 4
-        intent = yield RecordIntent(sender.lane, claim.epoch, claim.incarnation, last)
+        # What arrived so far goes with the intent, so that never more than one window is in doubt.
+        arrived = EmissionNumber(first - 1)
+        intent = yield RecordIntent(sender.lane, claim.epoch, claim.incarnation, arrived, last)
         if isinstance(intent, Refused):
             return End.SUPERSEDED
         if not isinstance(intent, Done):
@@ -140,7 +140,7 @@ def _send_batch(
         yield Pause("the gate is closed")
         return resume
     answer = yield SendEmissions(
-        sender.lane, claim.epoch, claim.incarnation, first, values, resume.doubtful_until, release
+        sender.lane, claim.epoch, claim.incarnation, first, read.values, resume.doubtful_until, release
     )
     match answer:
         case Accepted():
@@ -176,19 +176,6 @@ def _still_ours(sender: Sender, claim: Claim, read: LaneRead) -> bool:
     """Whether no newer sender is at work: what the receiver told us is worth nothing otherwise."""
     standing = read.standing
     return claim == (standing.epoch, read.incarnation) and standing.live_at(sender.site)
-
-
-def _gate_the_claim(sender: Sender, claim: Claim, claimed: LaneClaimed) -> Story[bool]:
-    """Wait until the claim is behind the gate; False when the epoch ended meanwhile."""
-    standing = claimed.standing
-    while (yield from pass_gate(standing, claimed.position, release_exposed=sender.release_exposed)) is None:
-        yield Pause("the claim is not behind the gate")
-        read = yield ReadLane(sender.lane, None, 0)
-        if isinstance(read, LaneRead):
-            if not _still_ours(sender, claim, read):
-                return False
-            standing = read.standing
-    return True
 
 
 def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:

@@ -46,7 +46,6 @@ from zerotail.ports import (
     Story,
 )
 
-
 IDLE_POLLS = 4
 """So many empty polls make a stage look at its head."""
 
@@ -119,9 +118,7 @@ def run_stage(stage: Stage, site: SiteName, *, limit: int = 50_000) -> Story[End
 def _still_ahead(stage: Stage, site: SiteName, head: Head) -> Story[bool]:
     """Whether an idle stage is still the one that works: nothing else would tell it."""
     read = yield ReadHead(stage.name, stage.partition)
-    return not isinstance(read, HeadRead) or (
-        read.standing.live_at(site) and read.head.token == head.token
-    )
+    return not isinstance(read, HeadRead) or (read.standing.live_at(site) and read.head.token == head.token)
 
 
 def take_batch(

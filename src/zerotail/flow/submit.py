@@ -14,7 +14,7 @@ from zerotail.ports import Pause, Refused, Story, Submit, Submitted
 def submit(
     producer: ProducerNumber, partition: PartitionNumber, identifier: str, value: bytes, *, attempts: int = 3
 ) -> Story[Serial | Refused | None]:
-    """The serial of the accepted instruction; `Refused` if it certainly is not there; None if nobody knows."""
+    """The serial of the accepted instruction; `Refused` if it certainly is not there; None: nobody knows."""
     certain = True
     for _ in range(attempts):
         answer = yield Submit(producer, partition, identifier, value)

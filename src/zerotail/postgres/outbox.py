@@ -101,8 +101,9 @@ def read_lane(connection: Connection, effect: ReadLane) -> LaneRead:
 
 
 def record_intent(connection: Connection, effect: RecordIntent, site: SiteName) -> Done:
-    """Numbers up to this one may have been sent."""
-    return change_lane(connection, effect, site, "intended = greatest(intended, %s)", (effect.number,))
+    """Numbers up to this one may have been sent, and those up to `acknowledged` have arrived."""
+    change = "acknowledged = greatest(acknowledged, %s), intended = greatest(intended, %s)"
+    return change_lane(connection, effect, site, change, (effect.acknowledged, effect.number))
 
 
 def record_acknowledged(connection: Connection, effect: RecordAcknowledged, site: SiteName) -> Done:

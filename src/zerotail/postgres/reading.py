@@ -205,7 +205,7 @@ def _journal(
         runs = row.runs()
         own = [value for run in runs for value in _run_values(effect, stored, row, *run)]
         digests = tuple(map(digest_of, own))
-        content = input_content(row.segment, row.first_position, row.decided_at, row.version, runs, digests)
+        content = input_content(row.epoch, row.segment, row.first_position, row.decided_at, row.version, runs, digests)
         segments.append(
             Segment(
                 row.segment,

@@ -44,13 +44,13 @@ def insert_into(table: str, *, drop_repeats: bool) -> Effect:
 def claim(connection: Connection, effect: ClaimAtReceiver) -> Welcome | Superseded:
     """Enter the sender in the lane's receipt, unless a newer one stands there."""
     connection.execute(
-        b"insert into zerotail_receipt values (%s, %s, %s, 0, 0, 0) on conflict do nothing", (*effect.lane,)
+        b"insert into zerotail_receipt values (%s, %s, %s, 0, 0, 0, 0) on conflict do nothing", (*effect.lane,)
     )
-    number, epoch, incarnation = _lock(connection, effect.lane) or (0, 0, 0)
-    if (epoch, incarnation) > (effect.epoch, effect.incarnation):
-        return Superseded(Epoch(epoch))
+    number, epoch, *newest = _lock(connection, effect.lane) or (0, 0, 0, 0)
+    if newest > [effect.epoch, effect.incarnation]:
+        return Superseded(Epoch(newest[0]))
     connection.execute(
-        f"update zerotail_receipt set epoch = %s, incarnation = %s where {_LANE}".encode(),
+        f"update zerotail_receipt set claim_epoch = %s, incarnation = %s where {_LANE}".encode(),
         (effect.epoch, effect.incarnation, *effect.lane),
     )
     return Welcome(EmissionNumber(number), Epoch(epoch) if epoch else None)
@@ -63,17 +63,19 @@ def take_in_order(
     receipt = _lock(connection, effect.lane)
     if receipt is None:
         return OutOfOrder(EmissionNumber(0))  # nobody has claimed it: the receipt is not there, or not any more
-    number, epoch, incarnation = receipt
-    if (epoch, incarnation) > (effect.epoch, effect.incarnation):
-        return Superseded(Epoch(epoch))
+    number, _, *newest = receipt
+    if newest > [effect.epoch, effect.incarnation]:
+        return Superseded(Epoch(newest[0]))
     missing = find_unseen(EmissionNumber(number), effect.first, effect.values)
     if missing is None:
         return OutOfOrder(EmissionNumber(number))
-    last = EmissionNumber(max(number, effect.last))
+    if not missing:
+        return Accepted(EmissionNumber(number))
+    last = effect.last
     _carry_out(connection, effect, EmissionNumber(last - len(missing) + 1), missing, carry_out)
     connection.execute(
-        f"update zerotail_receipt set number = %s, epoch = %s, incarnation = %s where {_LANE}".encode(),
-        (last, effect.epoch, effect.incarnation, *effect.lane),
+        f"update zerotail_receipt set number = %s, epoch = %s where {_LANE}".encode(),
+        (last, effect.epoch, *effect.lane),
     )
     return Accepted(last)
 
@@ -85,7 +87,7 @@ def take(connection: Connection, effect: SendEmissions, carry_out: Effect) -> Ac
 
 
 def _lock(connection: Connection, lane: Lane) -> tuple[Any, ...] | None:
-    query = f"select number, epoch, incarnation from zerotail_receipt where {_LANE} for update"
+    query = f"select number, epoch, claim_epoch, incarnation from zerotail_receipt where {_LANE} for update"
     return connection.execute(query.encode(), lane).fetchone()
 
 

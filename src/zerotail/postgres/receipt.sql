@@ -6,9 +6,10 @@ create table if not exists zerotail_receipt (
     channel     text    not null,
     partition   integer not null,
     target      integer not null,
-    number      bigint  not null,
-    epoch       bigint  not null,
-    incarnation bigint  not null,
+    number      bigint  not null, -- the last one that had its effect
+    epoch       bigint  not null, -- in which it was sent
+    claim_epoch bigint  not null, -- of the newest sender,
+    incarnation bigint  not null, -- together with this
     primary key (channel, partition, target)
 );
 

@@ -1,8 +1,8 @@
 """Many runs: seeds in order, over several processes, until enough crashes were survived or a rule broke.
 
-The quick judge looks at every run, the full checker at a sample of them and at every run that fails. Seeds are
-handed out in blocks, and results are added up in the order of the blocks, so that the outcome does not depend on
-which process was faster.
+The quick judge looks at every run, the full checker at a sample of them and at every run that fails. Seeds
+are handed out in blocks, and results are added up in the order of the blocks, so that the outcome does not
+depend on which process was faster.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from multiprocessing.pool import AsyncResult, Pool
 
 from zerotail.simulation import bugs
+from zerotail.simulation.history import check_run
 from zerotail.simulation.judge import Violation, Watch, judge
 from zerotail.simulation.plan import Plan, draw
 from zerotail.simulation.run import Run
@@ -28,7 +30,7 @@ SAMPLE = 50
 class Failure:
     """A run that broke a rule."""
 
-    seed: int
+    plan: Plan
     violations: tuple[Violation, ...]
 
     @property
@@ -47,6 +49,8 @@ class Tally:
     checked: int = 0
     """Runs that the full checker judged, too."""
     seconds: float = 0.0
+    trace: int = 0
+    """A number for everything that happened, in order: equal numbers, equal runs."""
     reached: set[int] = field(default_factory=set)
     marks: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -57,13 +61,34 @@ class Tally:
         self.crashes += other.crashes
         self.steps += other.steps
         self.checked += other.checked
+        self.trace = _folded(self.trace, other.trace)
         self.reached |= other.reached
         for name, count in other.marks.items():
             self.marks[name] = self.marks.get(name, 0) + count
         self.failures += other.failures
 
+    def take(self, plan: Plan, run: Run, found: list[Violation], *, checked: bool) -> None:
+        """Add one run."""
+        schedule = run.schedule
+        self.runs += 1
+        self.checked += checked
+        self.crashes += schedule.crashes
+        self.steps += schedule.step
+        self.trace = _folded(self.trace, schedule.trace)
+        self.reached |= schedule.reached
+        for name, number in schedule.marks.items():
+            self.marks[name] = self.marks.get(name, 0) + number
+        if found:
+            self.failures.append(Failure(plan, tuple(found)))
 
-def run_plan(plan: Plan, *, story: list[str] | None = None, full: bool = False) -> tuple[Run, list[Violation]]:
+
+def _folded(trace: int, more: int) -> int:
+    return (trace * 1_000_003 + more) & ((1 << 61) - 1)
+
+
+def run_plan(
+    plan: Plan, *, story: list[str] | None = None, full: bool = False
+) -> tuple[Run, list[Violation]]:
     """One run and what is wrong with it; `full` also asks the checker."""
     run = Run(plan)
     watch = Watch(run.world)
@@ -72,37 +97,22 @@ def run_plan(plan: Plan, *, story: list[str] | None = None, full: bool = False) 
     watch.keep = full
     run.go()
     found = judge(run, watch)
-    if full:
-        from zerotail.simulation.history import check_run
-
-        found += check_run(run, watch)
+    if full and not run.schedule.broken and not plan.errant:
+        known = {violation.rule for violation in found}
+        found += [violation for violation in check_run(run, watch) if violation.rule not in known]
     return run, found
 
 
 def run_block(first: int, count: int, bug: str | None = None) -> Tally:
     """The seeds of one block."""
     tally = Tally()
-    with bugs.planted(bug):
+    with bugs.planted(bug) as planted:
         for seed in range(first, first + count):
-            full = seed % SAMPLE == 0 and bug is None
-            run, found = run_plan(draw(seed), full=full)
-            if found and not full:
-                run, found = run_plan(draw(seed), full=True)
-            schedule = run.schedule
-            tally.runs += 1
-            tally.checked += full or bool(found)
-            tally.crashes += schedule.crashes
-            tally.steps += schedule.step
-            tally.reached |= schedule.reached
-            for name, number in schedule.marks.items():
-                tally.marks[name] = tally.marks.get(name, 0) + number
-            if found:
-                tally.failures.append(Failure(seed, tuple(found)))
+            plan = draw(seed) if planted is None else planted.narrowed(draw(seed))
+            full = seed % SAMPLE == 0
+            run, found = run_plan(plan, full=full)
+            tally.take(plan, run, found, checked=full)
     return tally
-
-
-def _block(arguments: tuple[int, int, str | None]) -> Tally:
-    return run_block(*arguments)
 
 
 def campaign(
@@ -113,63 +123,60 @@ def campaign(
     processes: int = 1,
     bug: str | None = None,
     stop_at_failure: bool = False,
-    seconds: float | None = None,
-    quiet: bool = True,
+    progress: bool = False,
 ) -> Tally:
     """Run seeds from `seed` on until so many crashes, or so many runs, are done."""
     started = time.monotonic()
     tally = Tally()
-    blocks = ((first, BLOCK, bug) for first in _firsts(seed, runs))
-    with _mapper(processes) as mapper:
-        for part in mapper.imap(_block, blocks) if mapper else map(_block, blocks):
-            tally.add(part)
-            tally.seconds = time.monotonic() - started
-            if not quiet:
-                _progress(tally)
-            enough = (crashes and tally.crashes >= crashes) or (runs and tally.runs >= runs)
-            late = seconds is not None and tally.seconds > seconds
-            if enough or late or (stop_at_failure and tally.failures):
-                break
-    if not quiet:
+    blocks = ((first, count, bug) for first, count in _blocks(seed, runs))
+    results = _in_parallel(blocks, processes) if processes > 1 else (run_block(*block) for block in blocks)
+    for part in results:
+        tally.add(part)
+        tally.seconds = time.monotonic() - started
+        if progress:
+            _progress(tally)
+        if (crashes and tally.crashes >= crashes) or (stop_at_failure and tally.failures):
+            break
+    if progress:
         sys.stderr.write("\n")
     return tally
 
 
-def _firsts(seed: int, runs: int) -> Iterator[int]:
+def _blocks(seed: int, runs: int) -> Iterator[tuple[int, int]]:
+    """First seed and number of seeds of each block; without end when no number of runs is given."""
     first = seed
     while not runs or first < seed + runs:
-        yield first
+        yield first, min(BLOCK, seed + runs - first) if runs else BLOCK
         first += BLOCK
 
 
-class _Pool(AbstractContextManager["_Pool"]):
-    """A pool that is ended, not waited for: blocks that nobody asks for any more are dropped."""
-
-    def __init__(self, processes: int) -> None:
-        self._pool = multiprocessing.get_context("fork").Pool(processes)
-        self._limit = processes * 4
-
-    def imap(self, function: object, items: Iterator[tuple[int, int, str | None]]) -> Iterator[Tally]:
-        waiting = []
-        for item in items:
-            waiting.append(self._pool.apply_async(_block, (item,)))
-            if len(waiting) >= self._limit:
-                yield waiting.pop(0).get()
-        for result in waiting:
-            yield result.get()
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.terminate()
-        self._pool.join()
+def _in_parallel(blocks: Iterator[tuple[int, int, str | None]], processes: int) -> Iterator[Tally]:
+    """The results of blocks in order, a few of them ahead; what nobody asks for any more is dropped."""
+    pool: Pool = multiprocessing.get_context("fork").Pool(processes)
+    try:
+        waiting: deque[AsyncResult[Tally]] = deque()
+        for block in blocks:
+            waiting.append(pool.apply_async(run_block, block))
+            if len(waiting) > 3 * processes:
+                yield waiting.popleft().get()
+        while waiting:
+            yield waiting.popleft().get()
+    finally:
+        pool.terminate()
+        pool.join()
 
 
-class _NoPool(AbstractContextManager[None]):
-    def __exit__(self, *_: object) -> None:
-        return None
-
-
-def _mapper(processes: int) -> AbstractContextManager[_Pool | None]:
-    return _Pool(processes) if processes > 1 else _NoPool()
+def find_bug(name: str, *, seconds: float = 60.0) -> Failure | None:
+    """Look for a planted bug, from its seed on, until a run fails by one of the rules that it breaks."""
+    bug = bugs.BUGS[name]
+    end = time.monotonic() + seconds
+    seed = bug.seed
+    while time.monotonic() < end:
+        for failure in run_block(seed, 1, name).failures:
+            if failure.rule in bug.rules:
+                return failure
+        seed += 1
+    return None
 
 
 def _progress(tally: Tally) -> None:

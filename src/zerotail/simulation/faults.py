@@ -7,7 +7,7 @@ from collections.abc import Callable
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
 from zerotail.simulation import plan as plans
-from zerotail.simulation.kafka import Log
+from zerotail.simulation.kafka import FOREIGN_RECORD, Log
 from zerotail.simulation.operators import Operators
 from zerotail.simulation.plan import Fault
 from zerotail.simulation.schedule import Schedule
@@ -66,6 +66,8 @@ class Faults:
             log.retain(1 + fault.choice % 5)
         elif fault.kind == plans.KAFKA_MARK:
             log.mark()
+        elif fault.kind == plans.KAFKA_FOREIGN:
+            log.records.append(FOREIGN_RECORD)
         elif log.records:
             log.records += log.records[-1 - fault.choice % 3 :]
 
@@ -125,7 +127,7 @@ class Faults:
             if server.waiting:
                 self.schedule.mark("rows shown by emptied names")
             server.empty_names()
-            self._later(fault, lambda: setattr(server, "names", self.world.synchronous))
+            self._later(fault, lambda: self._restore_names(site))
         elif fault.kind == plans.DB_FAILOVER:
             self._fail_over(fault, site)
         elif server.waiting:
@@ -136,12 +138,20 @@ class Faults:
             else:
                 server.terminate(waiting)
 
+    def _restore_names(self, site: SiteName) -> None:
+        """Commits wait again, where there is a standby to wait for."""
+        server = self.world.servers[site]
+        if not server.in_recovery and server.lineage.current.durability is Durability.GATED:
+            server.names = self.world.synchronous
+
     def _start(self, site: SiteName) -> None:
         if self.world.site_up[site] and not self.world.servers[site].up:
             self.world.servers[site].start()
 
     def _fail_over(self, fault: Fault, site: SiteName) -> None:
-        """A replica inside the site takes over; it has all that the other site has, and all that was sent alone."""
+        """A replica inside the site takes over; it has all that the other site has, and all that was sent
+        alone.
+        """
         server, other = self.world.servers[site], self.world.servers[OTHER[site]]
         if server.in_recovery:
             return
@@ -156,7 +166,7 @@ class Faults:
         server.fail_over_inside(keep)
 
     def _opening_alone(self, site: SiteName) -> bool:
-        """Promoted and not yet in an epoch of its own: there is no other site whose copy could be compared."""
+        """Promoted and not yet in an epoch of its own: there is no other copy to compare with."""
         server = self.world.servers[site]
         return server.lineage.current.site != site
 

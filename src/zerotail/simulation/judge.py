@@ -1,11 +1,11 @@
 """The quick judge: after every run, the rules of the verdict applied to the simulated world itself.
 
-It looks at three things only: what the receivers got, what the clients were told, and the databases at the end. The
-reference is a one-pass replay of the final journal. Its rule numbers are those of the checker, which judges the
-full history of a sample of runs, and of every run that fails here.
+It looks at three things only: what the receivers got, what the clients were told, and the databases at the
+end. The reference is a one-pass replay of the final journal. Its rule numbers are those of the checker,
+which judges the full history of a sample of runs, and of every run that fails here.
 
-Rules that need the moment and not only the end (was it really durable when it left?) are checked by `Watch` while
-the run goes on, with the world's own knowledge, not with the evidence that the sender carries.
+Rules that need the moment and not only the end (was it really durable when it left?) are checked by `Watch`
+while the run goes on, with the world's own knowledge, not with the evidence that the sender carries.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from zerotail import ports
 from zerotail.core.chain import digest_of
 from zerotail.core.emission import Lane
-from zerotail.core.epoch import Durability, EpochRow
+from zerotail.core.epoch import Durability, EpochRow, topic_at
 from zerotail.core.head import Segment, first_head
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.core.receiver import ReceiverClass
 from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
-from zerotail.simulation.outside import Receiver
+from zerotail.simulation.outside import Attempt, Receiver
 from zerotail.simulation.postgres import EXTEND, Server
 from zerotail.simulation.run import Run
 from zerotail.simulation.world import OTHER, Witness, World
@@ -42,31 +42,54 @@ class Watch(Witness):
     def __init__(self, world: World) -> None:
         self.world = world
         self.violations: list[Violation] = []
-        self.sites: dict[Epoch, SiteName] = {row.epoch: row.site for row in world.servers[world.active].lineage.rows}
-        self.rows: list[tuple[int, EpochRow]] = []
+        self.sites: dict[Epoch, SiteName] = {
+            row.epoch: row.site for row in world.servers[world.active].lineage.rows
+        }
+        self.rows: list[tuple[int, EpochRow]] = [(0, row) for row in world.servers[world.active].lineage.rows]
         self.exposed: set[Epoch] = set()
         self.doubted: set[tuple[Lane, int]] = set()
         self.listed: list[tuple[int, ports.RecordDoubts]] = []
+        self.gatings: list[tuple[int, EpochRow]] = []
         self.releases: list[tuple[int, SiteName, ports.SendEmissions]] = []
+        self._live: list[tuple[object, ...]] = [
+            (row.epoch, row.site, row.timeline, row.cut) for _, row in self.rows
+        ]
+        self._gated_at: dict[Epoch, int] = {}
+        self._listings: list[ports.RecordDoubts] = []
         self.keep = False
         """Whether releases are kept for the full checker."""
 
     def opened(self, time: int, row: EpochRow) -> None:
-        """S7: no epoch is opened twice, or by two sites."""
-        if row.epoch in self.sites and row.cause != "start":
-            self._bad("S7", f"epoch {row.epoch} is opened again, by {row.site}")
-        self.sites[row.epoch] = row.site
-        self.rows.append((time, row))
+        """An exposed epoch counts from its opening, since receivers may meet it at once."""
         if row.durability is Durability.EXPOSED:
             self.exposed.add(row.epoch)
+            self.live(time, row)
+
+    def live(self, time: int, row: EpochRow) -> None:
+        """S7: no epoch is at work twice, or at two sites. One lost before it was live is nobody's."""
+        name = (row.epoch, row.site, row.timeline, row.cut)
+        if name in self._live:
+            return
+        if row.epoch in self.sites:
+            self._bad("S7", f"epoch {row.epoch} is opened again, by {row.site}")
+        self._live.append(name)
+        self.sites[row.epoch] = row.site
+        self.rows.append((time, row))
+
+    def gated(self, time: int, row: EpochRow) -> None:
+        """Remember when an epoch went back to gated."""
+        self.gatings.append((time, row))
+        self._gated_at.setdefault(row.epoch, time)
 
     def released(self, time: int, site: SiteName, effect: ports.SendEmissions) -> None:
         """S8: the other site holds it. S18: or the epoch said that it may go without."""
         if self.keep:
             self.releases.append((time, site, effect))
         if effect.release.answer is None:
-            if effect.epoch not in self.exposed:
-                self._bad("S18", f"{site} sent without the gate in epoch {effect.epoch}, which is not exposed")
+            if effect.epoch not in self.exposed or time > self._gated_at.get(effect.epoch, time):
+                self._bad(
+                    "S18", f"{site} sent without the gate in epoch {effect.epoch}, which is not exposed"
+                )
             return
         other = self.world.servers[OTHER[site]]
         if other.site in self.world.destroyed:
@@ -75,12 +98,15 @@ class Watch(Witness):
         held = _flushed_outbox(other, effect.lane)
         if held[effect.first - 1 : last] != list(effect.values):
             self._bad(
-                "S8", f"{site} sent {effect.lane.channel} {effect.first}..{last}; {other.site} does not hold it"
+                "S8",
+                f"{site} sent {effect.lane.channel} {effect.first}..{last}; {other.site} does not hold it",
             )
 
     def doubts(self, time: int, effect: ports.RecordDoubts) -> None:
-        """Remember what was listed."""
-        self.listed.append((time, effect))
+        """Remember what was listed; listing it again changes nothing."""
+        if effect not in self._listings:
+            self._listings.append(effect)
+            self.listed.append((time, effect))
         self.doubted.update((effect.lane, number) for number in range(effect.first, effect.last + 1))
 
     def _bad(self, rule: str, text: str) -> None:
@@ -98,21 +124,40 @@ def _flushed_outbox(server: Server, lane: Lane) -> list[bytes]:
     return held
 
 
-_ALARMS = {"has claimed": "I21", "other bytes": "I7", "were acknowledged": "I9", "replay": "S11"}
+_ALARMS = {
+    "have no row": "S2",
+    "was sent in epoch": "I21",
+    "other bytes": "I7",
+    "were acknowledged": "I9",
+    "replay": "S11",
+}
+
+
+NOTICED = ("I9", "I21", "I7")
+"""Alarms that say: two histories have met."""
 
 
 def judge(run: Run, watch: Watch) -> list[Violation]:
     """Everything that is wrong with a finished run, worst first."""
     found = list(watch.violations)
-    found += [_alarm(text) for _, _, text in run.schedule.broken]
+    alarms = [_alarm(text) for _, _, text in run.schedule.broken]
+    noticed = any(alarm.rule in NOTICED for alarm in alarms)
     world = run.world
+    if run.plan.errant and (noticed or run.quiet_at is None):
+        return found  # operators let two sites go on alone: it shows, and people have to sort it out
+    found += alarms
     server = world.servers[world.active]
     reference, problems = _reference(world, server)
     found += problems
     at_rest = run.quiet_at is not None
     for lane, receiver in world.receivers.items():
         found += _judge_lane(receiver, reference.get(lane, []), watch, complete=at_rest and not problems)
+    if run.plan.errant:
+        return found  # what a wrong operator takes back from clients nobody can notice
     found += _judge_clients(run, server)
+    found += _judge_fences(server) + _judge_senders(world)
+    if set(map(_name, world.diverged)) - set(map(_name, world.kept)):
+        found.append(Violation("S16", "a segment that only a replaced copy had was not kept for audit"))
     if at_rest:
         found += _judge_standby(world, server)
     else:
@@ -136,8 +181,8 @@ def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], l
         segments: Sequence[Segment] = server.table("segments").get(place, ())
         epoch = 0
         for number, segment in enumerate(segments, start=1):
-            values = world.values_of(server, *place, segment)
-            problem = _judge_segment(segment, number, epoch, replay, values, lineage.__contains__)
+            values = world.values_of(server, place[1], segment)
+            problem = _judge_segment(segment, number, epoch, replay, values)
             if problem is not None:
                 problems.append(problem)
                 break
@@ -166,7 +211,7 @@ def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], l
 
 
 def _judge_segment(
-    segment: Segment, number: int, epoch: int, replay: Replay, values: Sequence[bytes], known: object
+    segment: Segment, number: int, epoch: int, replay: Replay, values: Sequence[bytes]
 ) -> Violation | None:
     """S4, S12, S15, S17: dense, in producer order, with the rows they name, in epochs that never fall."""
     if segment.segment != number or segment.previous != replay.head.chain:
@@ -175,6 +220,8 @@ def _judge_segment(
         return Violation("S15", f"segment {number} of epoch {segment.epoch} stands behind epoch {epoch}")
     vector = dict(replay.head.vector)
     for producer, first, count in segment.runs:
+        if producer not in vector:
+            return Violation("S2", f"segment {number} applied a record of nobody's")
         if first <= vector[producer]:
             return Violation("S12", f"{producer}:{first} is applied twice")
         if first != vector[producer] + 1:
@@ -185,6 +232,34 @@ def _judge_segment(
     if any(digest_of(value) != digest for value, digest in zip(values, segment.digests, strict=True)):
         return Violation("S2", f"segment {number} applied a record that differs from its row")
     return None
+
+
+def _name(diverged: tuple[SiteName, Segment, object, object]) -> tuple[object, ...]:
+    site, segment, stage, partition = diverged
+    return site, stage, partition, segment.segment, segment.chain
+
+
+def _judge_fences(server: Server) -> list[Violation]:
+    """S15: behind the cut of an epoch there is no segment of an older one."""
+    for row in server.lineage.rows:
+        for cut in row.cut.heads:
+            segments = server.table("segments").get((cut.stage, cut.partition), ())
+            if any(segment.epoch < row.epoch for segment in segments[cut.segment :]):
+                return [Violation("S15", f"an older epoch wrote behind the cut of epoch {row.epoch}")]
+    return []
+
+
+def _judge_senders(world: World) -> list[Violation]:
+    """S6: where receivers remember claims, nothing of an older sender is accepted behind a newer claim."""
+    highest: dict[Lane, tuple[int, int]] = {}
+    for note in world.outside:
+        if isinstance(note, Attempt):
+            claim = highest.get(note.lane, (0, 0))
+            if note.answer == "accepted" and (note.epoch, note.incarnation) < claim:
+                return [Violation("S6", f"{note.lane.channel} {note.number} came from an older sender")]
+        elif note.allowed:
+            highest[note.effect.lane] = (note.effect.epoch, note.effect.incarnation)
+    return []
 
 
 def _judge_lane(
@@ -204,7 +279,11 @@ def _judge_lane(
         if number > len(reference) or reference[number - 1] != attempt.value:
             return [Violation("S2", f"{name} {number} is not what the journal owes")]
         if receiver.receiver.remembers and attempt.epoch < epoch:
-            return [Violation("S6", f"{name} {number} was sent in epoch {attempt.epoch}, after epoch {epoch}")]
+            return [
+                Violation("S6", f"{name} {number} was sent in epoch {attempt.epoch}, after epoch {epoch}")
+            ]
+        if receiver.receiver.remembers and (attempt.epoch, attempt.incarnation) not in receiver.claims:
+            return [Violation("S7", f"{name} {number} was sent without a claim")]
         if watch.sites.get(attempt.epoch) != attempt.site:
             return [Violation("S6", f"{name} {number} was sent by {attempt.site} in epoch {attempt.epoch}")]
         last, epoch = number, attempt.epoch
@@ -228,9 +307,15 @@ def _judge_clients(run: Run, server: Server) -> list[Violation]:
             if len(stored) < serial:
                 return [Violation("S1", f"{instruction.identifier} was acknowledged and is gone")]
             if stored[serial - 1] != (instruction.identifier, instruction.value):
-                return [Violation("S14", f"{instruction.identifier} was acknowledged as {serial}, which is another")]
+                return [
+                    Violation(
+                        "S14", f"{instruction.identifier} was acknowledged as {serial}, which is another"
+                    )
+                ]
             if serial <= before.get(instruction.partition, 0):
-                return [Violation("S19", f"{instruction.identifier} came after {serial} and stands before it")]
+                return [
+                    Violation("S19", f"{instruction.identifier} came after {serial} and stands before it")
+                ]
             before[instruction.partition] = serial
     names = [name for some in rows.values() for name, _ in some]
     if len(names) != len(set(names)):
@@ -246,10 +331,10 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
             return [Violation("S9", f"{table} differ between the sites")]
     standing = other.standing()
     for stage in world.topology.stages:
-        topic = ports_topic(stage.topic, standing.rejoined.get(other.site))
+        topic = topic_at(stage.topic, standing.rejoined.get(other.site))
         log = world.logs.get((other.site, topic, stage.partition))
-        if log is None:
-            continue
+        if log is None or log.first:
+            continue  # where the beginning was deleted, only repeats may be left of what stood there
         places = {}
         for segment in other.table("segments").get((stage.name, stage.partition), ()):
             position = segment.first_position
@@ -263,13 +348,12 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
             if record is None or (record.producer, record.serial) in seen:
                 continue
             seen.add((record.producer, record.serial))
-            position = places.get((record.producer, record.serial), -1)
+            position = places.get((record.producer, record.serial))
+            if position is None:
+                continue
             if position < last:
                 return [Violation("S13", f"{topic} at {other.site} is not in the order of the journal")]
+            if position > last + 1:
+                return [Violation("S13", f"{topic} at {other.site} leaves out position {last + 1}")]
             last = position
     return []
-
-
-def ports_topic(topic: str, rejoined: Epoch | None) -> str:
-    """The name of a topic at a site."""
-    return topic if rejoined is None else f"{topic}.{rejoined}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from zerotail.core.admission import FOREIGN
 from zerotail.core.head import Hint
 from zerotail.core.identity import Epoch, Offset, ProducerNumber, Serial
 from zerotail.ports import Batch, LogEnd
@@ -22,6 +23,9 @@ class Stored(NamedTuple):
     digest: bytes
     value: bytes
 
+
+FOREIGN_RECORD = Stored(FOREIGN, Serial(0), Epoch(0), b"", b"[0, 1]")
+"""A record of somebody who writes to the topic without our header."""
 
 _EMPTY = Batch((), (), (), (), ())
 
@@ -89,9 +93,9 @@ class Log:
         return Batch(*columns), after
 
     def log_end(self) -> LogEnd:
-        """The end of the log and the last record in it."""
+        """The end of the log and the last record of ours in it."""
         hint = Hint(self.identity, Offset(self.end))
         for record in reversed(self.records):
-            if record is not None:
+            if record is not None and record.producer != FOREIGN:
                 return LogEnd(hint, record.producer, record.serial)
         return LogEnd(hint, ProducerNumber(0), Serial(0))

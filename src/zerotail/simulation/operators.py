@@ -1,8 +1,9 @@
 """Operators: people who act late, twice, at both sites, and get killed half way; but who keep a notebook.
 
-They know which site went on last (`world.active`) and which one they have declared out (`world.out`); they never
-take over at a site that is out, and never destroy the last copy of anything that was sent. That much is assumed
-of people (A2, A9); everything else is left to the protocol, and to chance.
+They know which site went on last (`world.active`) and which one they have declared out (`world.out`); they
+never take over at a site that is out. That much is assumed of people; everything else is left to the
+protocol, and to chance. In some runs they are wrong about it: then two sites go on alone, and no receiver
+that remembers claims may take messages of both without an alarm (I21).
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from zerotail import ports
-from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import EmissionNumber, SiteName, Timeline
 from zerotail.core.receiver import DoubtPolicy
 from zerotail.failover.handover import hand_over
@@ -29,6 +30,8 @@ class Operators:
     def __init__(self, world: World, schedule: Schedule) -> None:
         self.world = world
         self.schedule = schedule
+        self.errant = False
+        """Whether they are wrong about which site is out."""
         self.power_on: Callable[[SiteName], None] = lambda _: None
         self.busy: dict[str, Process] = {}
         """Commands that run, by name; in the healed phase there is one of each kind at most."""
@@ -62,7 +65,7 @@ class Operators:
 
     def take_over(self, site: SiteName) -> None:
         """Take over at a site, unless it was declared out."""
-        if self.world.out == site or not self.world.site_up[site]:
+        if (self.world.out == site and not self.errant) or not self.world.site_up[site]:
             return
         topology = self.world.topology
         story = take_over(topology.pipeline, site, NUMBER[site], OTHER[site])
@@ -86,7 +89,7 @@ class Operators:
     def expose(self) -> None:
         """Go on alone: only while the other site is really out, and was not the one that went on last."""
         active = self.world.active
-        if self.world.site_up[active] and not self.world.site_up[OTHER[active]]:
+        if self.world.site_up[active] and (self.errant or not self.world.site_up[OTHER[active]]):
             story = expose(self.world.topology.pipeline, active, NUMBER[active], OTHER[active])
             self._run("expose", active, story)
 
@@ -106,8 +109,10 @@ class Operators:
                 self.schedule.mark("doubt settled by an operator")
 
     def _sender_frozen(self, lane: Lane) -> bool:
-        """Whether a sender that is believed dead could still wake up: an operator makes sure before settling."""
-        name = f"emitter {lane} "
+        """Whether a sender that is believed dead could still wake up: an operator makes sure before
+        settling.
+        """
+        name = f"emitter {lane.channel}/{lane.partition} "
         senders = [process for process in self.schedule.processes if process.name.startswith(name)]
         return any(process.frozen_until > self.world.time for process in senders) or len(senders) > 1
 

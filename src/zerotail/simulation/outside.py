@@ -1,12 +1,12 @@
 """The outside: receivers of every class, and the only judge of what was sent.
 
-A receiver keeps its contract whatever happens; what goes wrong are the requests and the answers on the way. It
-notes every attempt with the answer it gave.
+A receiver keeps its contract whatever happens; what goes wrong are the requests and the answers on the way.
+It notes every attempt with the answer it gave.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from zerotail.core.emission import Lane
 from zerotail.core.identity import EmissionNumber, Epoch, Incarnation
@@ -32,19 +32,29 @@ class Attempt:
         self.answer = answer
 
 
+class ClaimNoted(NamedTuple):
+    """One claim that arrived at a receiver."""
+
+    time: int
+    site: str
+    effect: ClaimAtReceiver
+    allowed: bool
+
+
 class Receiver:
     """The receiver of one lane."""
 
-    __slots__ = ("accepted", "attempts", "claim", "claims", "lane", "receiver")
+    __slots__ = ("accepted", "attempts", "claim", "claims", "lane", "notes", "receiver")
 
-    def __init__(self, lane: Lane, receiver: ReceiverClass) -> None:
+    def __init__(self, lane: Lane, receiver: ReceiverClass, notes: list[Attempt | ClaimNoted]) -> None:
         self.lane = lane
         self.receiver = receiver
         self.accepted: list[Attempt] = []
         """What had an effect, in the order in which it had it."""
         self.attempts: list[Attempt] = []
         self.claim: tuple[Epoch, Incarnation] | None = None
-        self.claims: list[tuple[int, str, Epoch, Incarnation, bool]] = []
+        self.claims: set[tuple[Epoch, Incarnation]] = set()
+        self.notes = notes
 
     @property
     def last(self) -> EmissionNumber:
@@ -56,11 +66,12 @@ class Receiver:
         mine = (effect.epoch, effect.incarnation)
         before = self.claim
         allowed = before is None or mine >= before
-        self.claims.append((time, site, effect.epoch, effect.incarnation, allowed))
+        self.notes.append(ClaimNoted(time, site, effect, allowed))
         if before is not None and mine < before:
             return Superseded(before[0])
         self.claim = mine
-        return Welcome(self.last, before[0] if before else None)
+        self.claims.add(mine)
+        return Welcome(self.last, self.accepted[-1].epoch if self.accepted else None)
 
     def arrived(self, time: int, site: str, effect: SendEmissions) -> Any:
         """A batch arrives; the answer."""
@@ -79,13 +90,10 @@ class Receiver:
             return Superseded(self.claim[0])
         for number, value in enumerate(effect.values, effect.first):
             last = self.last
-            if number == last + 1:
-                self._note(time, site, effect, number, value, "accepted")
-            elif number <= last:
-                self._note(time, site, effect, number, value, "repeat")
-            else:
-                self._note(time, site, effect, number, value, "gap")
+            if number != last + 1:
+                self._note(time, site, effect, number, value, "repeat" if number <= last else "gap")
                 return OutOfOrder(last)
+            self._note(time, site, effect, number, value, "accepted")
         return Accepted(self.last)
 
     def _by_number(self, time: int, site: str, effect: SendEmissions) -> Any:
@@ -104,5 +112,6 @@ class Receiver:
     ) -> None:
         attempt = Attempt(time, site, effect, number, value, answer)
         self.attempts.append(attempt)
+        self.notes.append(attempt)
         if answer == "accepted":
             self.accepted.append(attempt)

@@ -1,8 +1,8 @@
 """What happens in a run, decided before it begins: sizes, and a list of faults, each at one step.
 
-Everything is drawn from one seed. The probabilities themselves are drawn first, and many of them are zero, so that
-different seeds look for different trouble. A plan is a value: a failure is reproduced from its seed, and made
-small by taking faults out of the plan.
+Everything is drawn from one seed. The probabilities themselves are drawn first, and many of them are zero,
+so that different seeds look for different trouble. A plan is a value: a failure is reproduced from its
+seed, and made small by taking faults out of the plan.
 
 A *step* is one effect of one process. Faults that hit a process hit the one whose effect has that number.
 """
@@ -23,6 +23,7 @@ PROCESS_FAULTS = (CRASH_BEFORE, CRASH_AFTER, FREEZE, SECOND, LOSE_REQUEST, LOSE_
 # Faults of the world.
 KAFKA_TRUNCATE, KAFKA_WIPE, KAFKA_RETAIN = "kafka loses its tail", "kafka is wiped", "kafka forgets"
 KAFKA_MARK, KAFKA_REPEAT, KAFKA_DOWN = "kafka marker", "kafka repeats", "kafka is down"
+KAFKA_FOREIGN = "kafka takes a foreign record"
 DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
 LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
@@ -34,6 +35,7 @@ WORLD_FAULTS = (
     KAFKA_MARK,
     KAFKA_REPEAT,
     KAFKA_DOWN,
+    KAFKA_FOREIGN,
     DB_RESTART,
     DB_CANCEL,
     DB_TERMINATE,
@@ -69,6 +71,8 @@ class Plan:
     seed: int
     partitions: int = 1
     producers: int = 2
+    clients: int = 1
+    """Per producer; each submits one instruction after the other."""
     instructions: int = 6
     receiver: ReceiverClass = ReceiverClass.R2
     policy: DoubtPolicy = DoubtPolicy.HOLD
@@ -79,6 +83,10 @@ class Plan:
     window: int = 2
     horizon: int = 300
     """Faults happen below this step; then everything is healed."""
+    errant: bool = False
+    """Operators believe that a site is out which is only cut off, and take over at one that they declared
+    out.
+    """
     faults: tuple[Fault, ...] = ()
     heal: str = REJOIN
     """What operators do when all is healed: bring the other site back, or also hand over to it."""
@@ -91,10 +99,12 @@ def draw(seed: int) -> Plan:
     partitions = random.choice((1, 1, 2)) if not two_stages else random.choice((1, 1, 1, 2))
     horizon = random.choice((150, 300, 500, 900))
     receiver = random.choice(list(ReceiverClass))
+    errant = receiver.remembers and random.random() < 0.06
     return Plan(
         seed=seed,
         partitions=partitions,
         producers=random.choice((1, 2, 2, 3)),
+        clients=random.choice((1, 1, 2)),
         instructions=random.choice((3, 6, 10, 16)),
         receiver=receiver,
         policy=random.choice(list(DoubtPolicy)),
@@ -104,6 +114,7 @@ def draw(seed: int) -> Plan:
         batch=random.choice((1, 2, 3, 8)),
         window=random.choice((1, 2, 5)),
         horizon=horizon,
+        errant=errant,
         faults=tuple(_draw_faults(random, horizon)),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
     )
@@ -116,7 +127,7 @@ def _draw_faults(random: Random, horizon: int) -> list[Fault]:
     if random.random() < 0.9:
         kinds += [CRASH_BEFORE, CRASH_AFTER] * random.choice((1, 3))
     if kinds:
-        gap = random.choice((4, 6, 8, 12, 20, 60))
+        gap = random.choice((3, 4, 5, 6, 8, 12, 30))
         step = random.randrange(1, 2 * gap)
         while step < horizon:
             faults.append(_fault(random, step, random.choice(kinds)))
@@ -125,8 +136,10 @@ def _draw_faults(random: Random, horizon: int) -> list[Fault]:
     acts = [kind for kind in OPERATOR_ACTS if random.random() < 0.6]
     for kinds_of, most in ((larger, 6), (acts, 5)):
         if kinds_of:
-            for _ in range(random.randrange(most + 1)):
-                faults.append(_fault(random, random.randrange(horizon), random.choice(kinds_of)))
+            faults += [
+                _fault(random, random.randrange(horizon), random.choice(kinds_of))
+                for _ in range(random.randrange(most + 1))
+            ]
     if SITE_DOWN in larger or SITE_DESTROYED in larger:
         faults.append(_fault(random, random.randrange(horizon), TAKEOVER))
     faults.sort(key=lambda fault: fault.step)

@@ -1,7 +1,8 @@
 """A simulated PostgreSQL: a write-ahead log with a local end and a remote one, and every way to see too much.
 
-A server is a list of log entries; its tables are what the visible entries say. A standby holds a prefix of its
-source's list, flushed, and has replayed a prefix of that. A *position* is the number of entries below it.
+A server is a list of log entries; its tables are what the visible entries say. A standby holds a prefix of
+its source's list, flushed, and has replayed a prefix of that. A *position* is the number of entries below
+it.
 
 What is modelled is what was measured on the real server and is pinned by the contract tests:
 
@@ -34,7 +35,9 @@ Tables = dict[str, dict[Any, Any]]
 
 
 class Entry(NamedTuple):
-    """One committed transaction in the log. Entries are compared by identity: the same entry, the same past."""
+    """One committed transaction in the log. Entries are compared by identity: the same entry, the same
+    past.
+    """
 
     timeline: int
     writes: Sequence[Write]

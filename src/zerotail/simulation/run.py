@@ -2,8 +2,8 @@
 
 1. Safety: processes run, faults happen, nothing wrong may ever reach the outside.
 2. Healing: no more faults; zombies thaw; operators bring the sites back together.
-3. Liveness: within a bound of steps every instruction is accepted and applied, every message is at its receiver,
-   and the standby holds all of it (I16).
+3. Liveness: within a bound of steps every instruction is accepted and applied, every message is at its
+   receiver, and the standby holds all of it (I16).
 
 Then the run is judged.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -67,9 +68,9 @@ class Client:
         self.code = code
         self.instructions = list(instructions)
         self.invoked: list[tuple[int, Instruction, int]] = []
-        """Time, instruction, number of the attempt."""
+        """Moment, instruction, number of the attempt."""
         self.accepted: list[tuple[int, Instruction, Any]] = []
-        """Time, instruction, and the serial, or why not."""
+        """Moment, instruction, and the serial, or why not."""
         self.attempt = 0
 
     def next(self) -> None:
@@ -82,18 +83,16 @@ class Client:
         site = world.active
         if not schedule.healed and schedule.random.getrandbits(4) == 0:
             site = OTHER[site]
-        story = submit(
-            instruction.producer, instruction.partition, instruction.identifier, instruction.value
-        )
+        story = submit(instruction.producer, instruction.partition, instruction.identifier, instruction.value)
         process = Process(f"client {instruction.identifier}", self.code, site, story)
         process.ended = self._ended
-        self.invoked.append((world.time, instruction, self.attempt))
+        self.invoked.append((world.moment, instruction, self.attempt))
         schedule.start(process)
 
     def _ended(self, _: Process, value: Any) -> None:
         schedule = self.run.schedule
         instruction = self.instructions[0]
-        self.accepted.append((self.run.world.time, instruction, value))
+        self.accepted.append((self.run.world.moment, instruction, value))
         if isinstance(value, int):
             self.instructions.pop(0)
         delay = 10 + schedule.random.getrandbits(5)
@@ -120,6 +119,7 @@ class Run:
         self.world = World(self.topology, synchronous=plan.synchronous, fence=plan.fence)
         self.schedule = Schedule(self.world, random, plan.faults)
         self.operators = Operators(self.world, self.schedule)
+        self.operators.errant = plan.errant
         self.faults = Faults(self.world, self.schedule, self.operators)
         self.world.power_off = self.faults.power_off = self._power_off
         self.faults.power_on = self.operators.power_on = self._power_on
@@ -127,47 +127,45 @@ class Run:
         self.schedule.freeze = self._freeze
         self.schedule.second = self._second
         self.spread = plan.horizon // 4
-        self.instructions = instructions if instructions is not None else draw_instructions(plan, self.topology)
+        self.instructions = (
+            instructions if instructions is not None else draw_instructions(plan, self.topology)
+        )
         self.roles = {role.name: role for site in SITES for role in self._roles(site)}
         self._main: dict[str, Process | None] = {}
         """The instance of each role that its supervisor believes to be alive."""
         self.quiet_at: int | None = None
-        self.clients = [
-            Client(self, 800 + number, [one for one in self.instructions if one.producer == producer])
-            for number, producer in enumerate(sorted({one.producer for one in self.instructions}))
-        ]
+        self.clients = self._clients()
+
+    def _clients(self) -> list[Client]:
+        clients: list[Client] = []
+        for producer in sorted({one.producer for one in self.instructions}):
+            own = [one for one in self.instructions if one.producer == producer]
+            clients += [
+                Client(self, 800 + len(clients) + number, own[number :: self.plan.clients])
+                for number in range(self.plan.clients)
+            ]
+        return clients
 
     # Processes and their supervisors.
 
     def _roles(self, site: SiteName) -> list[Role]:
         plan, topology = self.plan, self.topology
-        base = NUMBER[site] * 100
         roles: list[Role] = []
+
+        def add(name: str, make: Callable[[], ports.Story[Any]], *, follower: bool = False) -> None:
+            code = NUMBER[site] * 100 + len(roles)
+            roles.append(Role(f"{name} at {site}", code, site, make, follower))
+
         for feed in topology.feeds:
-            name = f"producer {feed.producer} {feed.topic}/{feed.partition} at {site}"
-            roles.append(
-                Role(name, base + len(roles), site, lambda feed=feed: produce(feed, site, limit=plan.batch))  # type: ignore[misc]
-            )
+            name = f"producer {feed.producer} {feed.topic}/{feed.partition}"
+            add(name, partial(produce, feed, site, limit=plan.batch))
         for stage in topology.stages:
-            name = f"stage {stage.name}/{stage.partition} at {site}"
-            roles.append(
-                Role(name, base + len(roles), site, lambda stage=stage: run_stage(stage, site, limit=plan.batch))  # type: ignore[misc]
-            )
+            place = f"{stage.name}/{stage.partition}"
+            add(f"stage {place}", partial(run_stage, stage, site, limit=plan.batch))
+            add(f"follower {place}", partial(follow, stage, site, limit=plan.batch), follower=True)
         for lane, receiver in topology.lanes.items():
             sender = Sender(lane, receiver, site, topology.policy, plan.window)
-            name = f"emitter {lane} at {site}"
-            roles.append(Role(name, base + len(roles), site, lambda sender=sender: emit(sender)))  # type: ignore[misc]
-        for stage in topology.stages:
-            name = f"follower {stage.name}/{stage.partition} at {site}"
-            roles.append(
-                Role(
-                    name,
-                    base + len(roles),
-                    site,
-                    lambda stage=stage: follow(stage, site, limit=plan.batch),  # type: ignore[misc]
-                    follower=True,
-                )
-            )
+            add(f"emitter {lane.channel}/{lane.partition}", partial(emit, sender))
         return roles
 
     def _supervise(self, role: Role) -> None:
@@ -177,7 +175,7 @@ class Run:
             return
         server = world.servers[role.site]
         if server.in_recovery != role.follower or not server.up:
-            schedule.at(world.time + 60, lambda: self._supervise(role))
+            schedule.at(world.time + 100, lambda: self._supervise(role))
             return
         self._start(role)
 
@@ -264,8 +262,10 @@ class Run:
         bits = self.schedule.random.getrandbits(8)
         if self.schedule.healed:
             bits |= 0b1001
+        elif bits & 0b111000 == 0:
+            self.world.write_background()
         self.world.replicate(bits & 7, (bits >> 3) & 7)
-        self.schedule.at(self.world.time + 3 + (bits >> 6), self._replicate)
+        self.schedule.at(self.world.time + 4 + (bits >> 6), self._replicate)
 
     def _heal(self) -> None:
         self.schedule.healed = True

@@ -1,9 +1,9 @@
 """One scheduler, one thread: processes take turns by a simulated clock, and every step may be the last.
 
-A process is a generator. Its next effect waits in a queue ordered by time; when it is due, the faults of that
-step are applied, the world executes the effect, and the generator goes on with the result. A crash drops the
-generator before or after the effect. A frozen process keeps its effect and goes on much later, as a zombie; its
-supervisor believes it dead and starts another one.
+A process is a generator. Its next effect waits in a queue ordered by time; when it is due, the faults of
+that step are applied, the world executes the effect, and the generator goes on with the result. A crash
+drops the generator before or after the effect. A frozen process keeps its effect and goes on much later, as
+a zombie; its supervisor believes it dead and starts another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from zerotail import ports
 from zerotail.core.identity import SiteName
-from zerotail.errors import Broken, ZerotailError
+from zerotail.errors import Broken, Misused, ZerotailError
 from zerotail.simulation import plan as plans
 from zerotail.simulation.plan import Fault
 from zerotail.simulation.world import BLOCKED, INDEFINITE, UNREACHABLE, Actor, World
@@ -88,6 +88,8 @@ class Schedule:
         self.trace = 0
         self.broken: list[tuple[int, str, str]] = []
         """Steps at which a process found an invariant broken."""
+        self.died: list[Exception] = []
+        """What processes died of that nobody expects: as a rule, a handler's own mistake."""
         self.reached: set[int] = set()
         self.marks: dict[str, int] = {}
         self.story: list[str] | None = None
@@ -196,14 +198,16 @@ class Schedule:
         elif type(effect) not in MAY_BE_LOST:
             self._resume(process, UNREACHABLE)
         elif kind == plans.LOSE_ANSWER:
-            ghost = Actor(process.site)
+            ghost = Actor(process.site, process.read_at)
             self.world.execute(ghost, effect)
             self._resume(process, INDEFINITE)
         elif kind == plans.LOSE_REQUEST:
             self._resume(process, INDEFINITE)
         else:
-            ghost = Actor(process.site)
-            self.at(self.world.time + 1 + fault.length, lambda: self._arrive_late(ghost, process.name, effect))
+            ghost = Actor(process.site, process.read_at)
+            self.at(
+                self.world.time + 1 + fault.length, lambda: self._arrive_late(ghost, process.name, effect)
+            )
             self._resume(process, INDEFINITE)
 
     def _arrive_late(self, ghost: Actor, name: str, effect: ports.Effect) -> None:
@@ -239,8 +243,17 @@ class Schedule:
             self.tell(f"{process.name}: BROKEN: {error.message}")
             self._end(process, error)
             return
+        except Misused as error:
+            self.died.append(error)
+            self._end(process, error)
+            return
         except ZerotailError as error:
             self.tell(f"{process.name}: {type(error).__name__}: {error.message}")
+            self._end(process, error)
+            return
+        except Exception as error:  # noqa: BLE001 - whatever a story dies of is a finding of the run
+            self.died.append(error)
+            self.broken.append((self.step, process.name, f"{type(error).__name__}: {error}"))
             self._end(process, error)
             return
         if type(effect) is ports.Pause:

@@ -5,8 +5,8 @@
                              │          ▲
                              └▶ bank    └── X, another writer           (two stages)
 
-The handlers put everything into their messages that could differ if a record were decided twice: its place in the
-order, the state it found and the time it was given.
+The handlers put everything into their messages that could differ if a record were decided twice: its place
+in the order, the state it found and the time it was given.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ FIRST_INNER = 20
 
 
 class Ledger:
-    """Adds up amounts per account, and tells the bank; every seventh amount says nothing, every fifth twice."""
+    """Adds up amounts per account, and tells the bank; every seventh amount says nothing, every fifth
+    twice.
+    """
 
     def __init__(self, channel: str, hop: bool = False) -> None:
         self._channel = channel
@@ -86,9 +88,7 @@ def make_topology(
             lane_stages[lane] = C
     if two_stages:
         sources = [ProducerNumber(FIRST_INNER + number) for number in range(partitions)]
-        inner = {
-            producer: Lane(HOP, PartitionNumber(number)) for number, producer in enumerate(sources)
-        }
+        inner = {producer: Lane(HOP, PartitionNumber(number)) for number, producer in enumerate(sources)}
         all_producers[D] = [X, *sources]
         for number in range(partitions):
             partition = PartitionNumber(number)

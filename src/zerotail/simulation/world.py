@@ -1,8 +1,9 @@
 """The simulated world: executes the effects of the protocol on two sites, their links and the outside.
 
-Every method below that takes an effect is one transaction, one request or one command of an operator: it happens
-as a whole or not at all. What may go wrong around it (a lost request, a lost answer, a request that arrives
-late, a crash before or after) is the business of `schedule.py`; here are the vices of the parts themselves.
+Every method below that takes an effect is one transaction, one request or one command of an operator: it
+happens as a whole or not at all. What may go wrong around it (a lost request, a lost answer, a request that
+arrives late, a crash before or after) is the business of `schedule.py`; here are the vices of the parts
+themselves.
 
 Nothing of the protocol is decided here. The database checks what the real schema checks: the compare-and-set
 of a head, that the epoch is the writer's own, and that the timeline is the one the epoch was opened for.
@@ -37,7 +38,7 @@ from zerotail.core.receiver import DoubtPolicy, LaneRecord, ReceiverClass
 from zerotail.failover.takeover import Pipeline
 from zerotail.flow.stage import Stage
 from zerotail.simulation.kafka import Log
-from zerotail.simulation.outside import Receiver
+from zerotail.simulation.outside import Attempt, ClaimNoted, Receiver
 from zerotail.simulation.postgres import EXTEND, SET, Server, Waiting, Write
 
 EAST, WEST = SiteName("east"), SiteName("west")
@@ -83,10 +84,12 @@ class Topology:
 class Actor:
     """Whoever yields an effect: at which site, and what its session waits for."""
 
-    __slots__ = ("site", "waiting")
+    __slots__ = ("read_at", "site", "waiting")
 
-    def __init__(self, site: SiteName) -> None:
+    def __init__(self, site: SiteName, read_at: int = 0) -> None:
         self.site = site
+        self.read_at = read_at
+        """When it last read what it owes: a release is as old as that."""
         self.waiting: tuple[Waiting, Any] | None = None
 
 
@@ -98,14 +101,23 @@ class World:
         self.synchronous = synchronous
         self.fence = fence
         self.time = 0
+        """Ticks of the simulated clock."""
+        self.moment = 0
+        """Counts effects, so that every event has a place of its own in the history."""
         self.servers = {site: Server(site, 7) for site in SITES}
         self.logs: dict[tuple[SiteName, TopicName, PartitionNumber], Log] = {}
         self.kafka_up = dict.fromkeys(SITES, True)
         self.outside_up = dict.fromkeys(SITES, True)
         self.site_up = dict.fromkeys(SITES, True)
         self.link_up = {(EAST, WEST): True, (WEST, EAST): True}
-        self.receivers = {lane: Receiver(lane, receiver) for lane, receiver in topology.lanes.items()}
+        self.outside: list[Attempt | ClaimNoted] = []
+        """What arrived at receivers, in the order in which it arrived."""
+        self.receivers = {
+            lane: Receiver(lane, receiver, self.outside) for lane, receiver in topology.lanes.items()
+        }
         self.kept: list[tuple[SiteName, Segment, StageName, PartitionNumber]] = []
+        self.diverged: list[tuple[SiteName, Segment, StageName, PartitionNumber]] = []
+        """Segments that only a replaced copy had; those that were kept for audit are in `kept`."""
         self.destroyed: set[SiteName] = set()
         self.active: SiteName = EAST
         """In the operators' notebook: the site that went on last."""
@@ -163,10 +175,11 @@ class World:
         self.servers[EAST].write(writes, wait=False)
         self.servers[EAST].names = self.synchronous
         self.servers[WEST].copy_from(self.servers[EAST])
-        self.witness.opened(self.time, row)
+        self.witness.opened(self.moment, row)
 
     def execute(self, actor: Actor, effect: ports.Effect) -> Any:
         """The result of an effect, or `BLOCKED`."""
+        self.moment += 1
         if actor.waiting is not None:
             waiting, result = actor.waiting
             if not waiting.finished:
@@ -213,6 +226,12 @@ class World:
             actor.waiting = (waiting, result)
             return BLOCKED
         return result
+
+    def write_background(self) -> None:
+        """A server writes log of its own: checkpoints, vacuum. Positions grow without any of our rows."""
+        server = self.servers[self.active]
+        if server.up and not server.in_recovery:
+            server.write((), wait=False)
 
     def replicate(self, flush: int, replay: int) -> None:
         """Ship some log from whoever is a primary to whoever follows it."""
@@ -274,9 +293,7 @@ class World:
         else:
             values = server.table("outbox").get(feed.lane, ())[after : after + effect.limit]
         request = server.table("requests").get(key, (0, 0))
-        return ports.Fed(
-            server.standing(), server.position, vector, request[0], Serial(after + 1), values
-        )
+        return ports.Fed(server.standing(), server.position, vector, request[0], Serial(after + 1), values)
 
     def _send_records(self, actor: Actor, effect: ports.SendRecords) -> Any:
         if not self.kafka_up[actor.site]:
@@ -333,10 +350,11 @@ class World:
             return OTHER_HEAD
         writes.append((EXTEND, "segments", place, (effect.segment,)))
         writes += [(SET, "state", (*place, key), value) for key, value in effect.state.items()]
-        writes += [
-            (EXTEND, "outbox", Lane(channel, effect.partition, target), values)
-            for (channel, target), (_, values) in effect.outbox.items()
-        ]
+        for (channel, target), (first, values) in effect.outbox.items():
+            lane = Lane(channel, effect.partition, target)
+            if first != len(server.table("outbox").get(lane, ())) + 1:
+                return ports.Refused("the number is taken")
+            writes.append((EXTEND, "outbox", lane, values))
         return self._store(actor, server, writes, DONE, wait=True)
 
     def _request_again(self, actor: Actor, effect: ports.RequestAgain) -> Any:
@@ -384,6 +402,7 @@ class World:
         server = self.server(actor)
         if server is None:
             return UNREACHABLE
+        actor.read_at = self.moment
         outbox = server.table("outbox").get(effect.lane, ())
         _, incarnation, acknowledged, intended = self._lane(server, effect.lane)
         record = LaneRecord(
@@ -416,7 +435,10 @@ class World:
             effect.lane,
             effect.epoch,
             effect.incarnation,
-            lambda acknowledged, intended: (acknowledged, max(intended, effect.number)),
+            lambda acknowledged, intended: (
+                max(acknowledged, effect.acknowledged),
+                max(intended, effect.number),
+            ),
         )
 
     def _record_acknowledged(self, actor: Actor, effect: ports.RecordAcknowledged) -> Any:
@@ -439,7 +461,7 @@ class World:
         if server.in_recovery or row[:2] != (effect.epoch, effect.incarnation):
             return OTHER_EPOCH
         numbers = range(effect.first, effect.last + 1)
-        self.witness.doubts(self.time, effect)
+        self.witness.doubts(self.moment, effect)
         return self._store(
             actor, server, [(SET, "doubts", (effect.lane, number), row[:2]) for number in numbers], DONE
         )
@@ -458,13 +480,13 @@ class World:
     def _claim_at_receiver(self, actor: Actor, effect: ports.ClaimAtReceiver) -> Any:
         if not self.outside_up[actor.site]:
             return UNREACHABLE
-        return self.receivers[effect.lane].claimed(self.time, actor.site, effect)
+        return self.receivers[effect.lane].claimed(self.moment, actor.site, effect)
 
     def _send_emissions(self, actor: Actor, effect: ports.SendEmissions) -> Any:
         if not self.outside_up[actor.site]:
             return UNREACHABLE
-        self.witness.released(self.time, actor.site, effect)
-        return self.receivers[effect.lane].arrived(self.time, actor.site, effect)
+        self.witness.released(actor.read_at, actor.site, effect)
+        return self.receivers[effect.lane].arrived(self.moment, actor.site, effect)
 
     # The bad day.
 
@@ -486,7 +508,7 @@ class World:
             return UNREACHABLE
         if server.in_recovery:
             server.promote()
-            self.witness.promoted(self.time, effect.site)
+            self.witness.promoted(self.moment, effect.site)
         return DONE
 
     def _open_epoch(self, actor: Actor, effect: ports.OpenEpoch) -> Any:
@@ -513,7 +535,7 @@ class World:
         writes += [(SET, "heads", place, head.in_epoch(effect.epoch)) for place, head in heads.items()]
         result = self._store(actor, server, writes, DONE)
         if result is not BLOCKED:
-            self.witness.opened(self.time, row)
+            self.witness.opened(self.moment, row)
             if effect.cause == "exposure":
                 self.out = OTHER[effect.site]
             elif effect.cause != "timeline":
@@ -544,12 +566,17 @@ class World:
         if lineage.current.epoch != effect.epoch or lineage.current.timeline != server.timeline:
             return OTHER_EPOCH
         changed = lineage.changed(phase=effect.phase, durability=effect.durability)
+        result = self._store(actor, server, [(SET, "lineage", "", changed)], DONE)
+        if result is BLOCKED:
+            return result
         if effect.durability is Durability.GATED:
             server.names = self.synchronous
             if self.out == OTHER[effect.site]:
                 self.out = None
-            self.witness.gated(self.time, changed.current)
-        return self._store(actor, server, [(SET, "lineage", "", changed)], DONE)
+            self.witness.gated(self.moment, changed.current)
+        if effect.phase is Phase.LIVE:
+            self.witness.live(self.moment, lineage.current)
+        return result
 
     def _store_start(self, actor: Actor, effect: ports.StoreStart) -> Any:
         server = self.server(actor, effect.site)
@@ -572,7 +599,7 @@ class World:
         )
         return self._store(actor, server, [(SET, "heads", place, moved)], DONE)
 
-    def values_of(self, server: Server, stage: StageName, partition: PartitionNumber, segment: Segment) -> list[bytes]:
+    def values_of(self, server: Server, partition: PartitionNumber, segment: Segment) -> list[bytes]:
         """The values of a segment's records: instruction rows, or emissions of the stage before."""
         values: list[bytes] = []
         for producer, first, count in segment.runs:
@@ -600,7 +627,7 @@ class World:
         segments: Sequence[Segment],
         first_position: Position,
     ) -> ports.JournalRead:
-        values = [self.values_of(server, *place, segment) for segment in segments]
+        values = [self.values_of(server, place[1], segment) for segment in segments]
         head = server.tables["heads"][place]
         return ports.JournalRead(server.standing(), head, segments, values, first_position)
 
@@ -663,11 +690,8 @@ class World:
         source = self.server(actor, effect.source)
         if server is None or source is None:
             return UNREACHABLE
-        for entry in server.log[server.common_prefix(source) :]:
-            for _, table, key, value in entry.writes:
-                if table == "segments":
-                    self.kept += [(effect.site, segment, *key) for segment in value]
-        return DONE
+        self.kept += _own_segments(server, source)
+        return ports.Done(server.position)
 
     def _copy_database(self, actor: Actor, effect: ports.CopyDatabase) -> Any:
         source = self.server(actor, effect.source)
@@ -676,8 +700,11 @@ class World:
         if source.in_recovery:
             return READ_ONLY
         replaced = self.servers[effect.site]
-        if effect.expected is not None and replaced.lineage.current.epoch != effect.expected:
-            return OTHER_EPOCH
+        found = (replaced.lineage.current.epoch, replaced.position)
+        if effect.replaced is not None and found != effect.replaced:
+            return ports.Refused("the database was written to meanwhile")
+        if effect.site not in self.destroyed:
+            self.diverged += _own_segments(replaced, source)
         replaced.copy_from(source)
         self.destroyed.discard(effect.site)
         return DONE
@@ -689,6 +716,19 @@ class World:
         if server.in_recovery or server.lineage.current.epoch != effect.epoch:
             return OTHER_EPOCH
         return self._store(actor, server, [(SET, "rejoined", effect.rejoined, effect.epoch)], DONE)
+
+
+def _own_segments(
+    server: Server, source: Server
+) -> list[tuple[SiteName, Segment, StageName, PartitionNumber]]:
+    """The segments of a log that another one does not have."""
+    return [
+        (server.site, segment, *key)
+        for entry in server.log[server.common_prefix(source) :]
+        for _, table, key, value in entry.writes
+        if table == "segments"
+        for segment in value
+    ]
 
 
 def _position_in(segment: Segment, producer: ProducerNumber, serial: Serial) -> int | None:
@@ -705,6 +745,9 @@ class Witness:
 
     def opened(self, time: int, row: EpochRow) -> None:
         """An epoch row was written."""
+
+    def live(self, time: int, row: EpochRow) -> None:
+        """An epoch went live; the row is as it was before."""
 
     def gated(self, time: int, row: EpochRow) -> None:
         """An epoch went back to gated."""

@@ -192,7 +192,7 @@ def test_a_receiver_that_is_ahead_of_the_journal_ends_the_process_as_broken(emit
     one = emitting("postgres-R0")
     lane = one.lane("postgres-R0")
     with session(dsn(lab.database("outside")), Deadline.after(20)) as connection:
-        connection.execute("insert into zerotail_receipt values (%s, %s, %s, 100, 0, 0)", (*lane,))
+        connection.execute("insert into zerotail_receipt values (%s, %s, %s, 100, 0, 0, 0)", (*lane,))
     assert one.start().wait(30) == 70
 
 

@@ -137,11 +137,11 @@ class Desk:
             )
         )
         last, highest = self._last(claim.channel, claim.partition), self._highest(claim)
-        before = self._ledger.book(claim.channel, claim.partition).before if highest else None
+        last_epoch = self._ledger.book(claim.channel, claim.partition).last_epoch
         await self.settle()
         if verdict.refuses:
             return Problem(f"{_place(claim)}: {_newer(claim.sender, highest)}", highest)
-        return ClaimTaken(last, before, highest)
+        return ClaimTaken(last, None if last is None else last_epoch, highest)
 
     async def tell_last(self, channel: str, partition: int) -> LastAccepted:
         """How far a channel and partition are."""

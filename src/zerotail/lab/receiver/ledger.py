@@ -63,8 +63,8 @@ class Book:
 
     highest: Sender | None = None
     """The newest sender that claimed it, or had a message accepted on it."""
-    before: Sender | None = None
-    """The newest one before that."""
+    last_epoch: int | None = None
+    """In which epoch the highest accepted number was sent."""
     digests: Digests = field(default_factory=Digests)
     refused: dict[int, bytes] = field(default_factory=dict)
     counts: dict[Verdict, int] = field(default_factory=lambda: dict.fromkeys(Verdict, 0))
@@ -79,7 +79,7 @@ class Book:
     def meet(self, sender: Sender) -> None:
         """Somebody claimed it, or had a message accepted."""
         if self.highest is None or sender > self.highest:
-            self.before, self.highest = self.highest, sender
+            self.highest = sender
 
     def remember(self, attempt: MessageAttempt) -> None:
         """Enter one attempt on a message."""
@@ -89,6 +89,8 @@ class Book:
         if attempt.verdict is Verdict.ACCEPTED:
             self.out_of_order += number < self.digests.highest
             self.refused.pop(number, None)
+            if number > self.digests.highest:
+                self.last_epoch = attempt.epoch
             if number not in self.digests:
                 self.digests.add(number, digest)
         elif attempt.verdict.refuses and number not in self.digests:

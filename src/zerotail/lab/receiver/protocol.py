@@ -203,10 +203,10 @@ class BatchRefused(msgspec.Struct, frozen=True):
 
 
 class ClaimTaken(msgspec.Struct, frozen=True):
-    """The answer to a claim: where to go on, and who was the newest sender before."""
+    """The answer to a claim: where to go on, and in which epoch the last message was sent."""
 
     last_accepted: int | None
-    before: Sender | None
+    last_epoch: int | None
     highest: Sender | None
 
 

@@ -1,0 +1,45 @@
+"""The simulation finds what is planted: each named bug, by a rule that it really breaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from zerotail.core import admission, gate
+from zerotail.simulation.bugs import BUGS, planted
+from zerotail.simulation.campaign import campaign, find_bug
+
+REAL = [name for name, bug in BUGS.items() if not bug.equivalent]
+EQUIVALENT = [name for name, bug in BUGS.items() if bug.equivalent]
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(REAL) >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_a_planted_bug_is_found(name: str) -> None:
+    failure = find_bug(name, seconds=60)
+    assert failure is not None, f"{name}: {BUGS[name].what} was not noticed"
+    assert failure.rule in BUGS[name].rules
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EQUIVALENT)
+def test_a_bug_that_another_rule_stands_behind_breaks_nothing(name: str) -> None:
+    tally = campaign(0, runs=80, bug=name)
+    assert not tally.failures, [(one.rule, one.violations[0].text) for one in tally.failures]
+
+
+def test_nothing_of_a_bug_is_left_behind() -> None:
+    before = gate.decide, admission.admit
+    for name in BUGS:
+        with planted(name):
+            pass
+    assert (gate.decide, admission.admit) == before
+
+
+def test_every_bug_says_what_is_broken_and_which_rule_it_breaks_or_why_it_does_not() -> None:
+    for bug in BUGS.values():
+        assert bug.what
+        assert bug.rules
