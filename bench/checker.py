@@ -31,7 +31,8 @@ from zerotail.core.identity import (
     StageName,
     epoch_of,
 )
-from zerotail.drill.checker import Expect, check
+from zerotail.core.verdict import Outcome
+from zerotail.drill.checker import SIMULATED, Expect, check
 from zerotail.drill.history import (
     ChannelClaimed,
     ChannelDeclared,
@@ -57,21 +58,21 @@ STAGE = StageName("settle")
 PARTITION = PartitionNumber(0)
 PRODUCERS = (ProducerName("A"), ProducerName("B"))
 CHANNELS = (ChannelName("bank"), ChannelName("archive"))
-BATCH = 50
-EVENTS_PER_BATCH = 5 * 2 * BATCH + 4
+LONG_BATCH, TINY_BATCH = 50, 5
+EVENTS_PER_RECORD = 5
 
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def batches(count: int) -> Iterator[tuple[Epoch, SiteName, FinalSegment, list[FinalInstruction]]]:
-    """Segments of 100 records, 50 of each producer; the second half is of another epoch."""
+def batches(count: int, size: int) -> Iterator[tuple[Epoch, SiteName, FinalSegment, list[FinalInstruction]]]:
+    """Segments of `size` records of each producer; the second half is of another epoch."""
     previous = "00" * 32
     for number in range(count):
         east = number < count // 2
         epoch, site = (epoch_of(1, 0), EAST) if east else (epoch_of(2, 1), WEST)
-        first = number * BATCH + 1
+        first = number * size + 1
         rows = [
             FinalInstruction(
                 site=EAST,
@@ -82,7 +83,7 @@ def batches(count: int) -> Iterator[tuple[Epoch, SiteName, FinalSegment, list[Fi
                 digest=digest(f"{producer}{serial}"),
             )
             for producer in PRODUCERS
-            for serial in range(first, first + BATCH)
+            for serial in range(first, first + size)
         ]
         segment = FinalSegment(
             site=EAST,
@@ -90,13 +91,13 @@ def batches(count: int) -> Iterator[tuple[Epoch, SiteName, FinalSegment, list[Fi
             partition=PARTITION,
             segment=SegmentNumber(number + 1),
             epoch=epoch,
-            first_position=Position(number * 2 * BATCH),
-            runs=tuple(Run(producer, Serial(first), BATCH) for producer in PRODUCERS),
+            first_position=Position(number * 2 * size),
+            runs=tuple(Run(producer, Serial(first), size) for producer in PRODUCERS),
             inputs=tuple(row.digest for row in rows),
             emissions=tuple(
                 Emission(channel, EmissionNumber(e), digest(f"{channel}{e}"))
                 for channel in CHANNELS
-                for e in range(first, first + BATCH)
+                for e in range(first, first + size)
             ),
             lsn=Lsn(number + 1),
         )
@@ -124,9 +125,7 @@ def opening(epoch: Epoch, site: SiteName, before: FinalSegment | None) -> Iterat
         cuts = (Cut(STAGE, PARTITION, before.segment, end, before.chain),)
     opened = EpochOpened(epoch=epoch, site=site, mode="gated", cause="start", cuts=cuts)
     yield "operator", replace(opened, mode="exposed", cause="takeover") if before else opened
-    claim = ChannelClaimed(
-        channel=CHANNELS[0], epoch=epoch, incarnation=Incarnation(1), site=site, answer="accepted"
-    )
+    claim = ChannelClaimed(channel=CHANNELS[0], epoch=epoch, incarnation=Incarnation(1), site=site, answer="accepted")
     yield "receiver", claim
 
 
@@ -164,14 +163,14 @@ def sending(epoch: Epoch, site: SiteName, segment: FinalSegment) -> Iterator[tup
         )
 
 
-def long_history(count: int) -> Iterator[tuple[str, Event]]:
+def long_history(count: int, size: int) -> Iterator[tuple[str, Event]]:
     yield "operator", StageDeclared(stage=STAGE, producers=PRODUCERS)
     for channel, kind in zip(CHANNELS, ("R2", "R1"), strict=True):
         yield "operator", ChannelDeclared(channel=channel, stage=STAGE, receiver=kind)  # type: ignore[arg-type]
     before: FinalSegment | None = None
     epochs: list[Epoch] = []
     final: list[Event] = []
-    for epoch, site, segment, rows in batches(count):
+    for epoch, site, segment, rows in batches(count, size):
         if epoch not in epochs:
             epochs.append(epoch)
             yield from opening(epoch, site, before)
@@ -204,7 +203,7 @@ def write(directory: Path, count: int) -> int:
     sequences = dict.fromkeys(("operator", "client", "emitter", "receiver", "reader"), 0)
     files = {recorder: (directory / f"{recorder}.jsonl").open("wb") for recorder in sequences}
     clock = 0
-    for clock, (recorder, event) in enumerate(long_history(count), start=1):
+    for clock, (recorder, event) in enumerate(long_history(count, LONG_BATCH), start=1):
         sequences[recorder] += 1
         stamped = replace(event, time=clock, recorder=recorder, sequence=sequences[recorder])
         files[recorder].write(encode(stamped) + b"\n")
@@ -217,7 +216,7 @@ def main() -> None:
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
-        events = write(directory, max(2, wanted // EVENTS_PER_BATCH))
+        events = write(directory, max(2, wanted // (2 * LONG_BATCH * EVENTS_PER_RECORD)))
         size = sum(path.stat().st_size for path in directory.iterdir())
         read = Stopwatch()
         history = read_history(directory)
@@ -228,6 +227,14 @@ def main() -> None:
     print(f"{events} events, {size / 1e6:.0f} MB: {verdict.outcome.value}")
     print(f"read  {read_took}")
     print(f"check {judge_took}")
+    tiny = [
+        replace(event, time=clock, recorder=recorder, sequence=clock)
+        for clock, (recorder, event) in enumerate(long_history(2, TINY_BATCH), start=1)
+    ]
+    many = Stopwatch()
+    for _ in range(1_000):
+        assert check(tiny, SIMULATED).outcome is Outcome.PASSED  # type: ignore[arg-type]
+    print(f"a thousand histories of {len(tiny)} events: check {many.stop()}")
 
 
 class Stopwatch:

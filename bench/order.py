@@ -107,11 +107,11 @@ def seconds(work: Callable[[], object]) -> float:
 
 def measure_parts(rng: np.random.Generator, records: int, repeat: int) -> None:
     """Header, position and encoding, in million records per second."""
-    print(f"{'part':44} {'million records/s':>18}")
+    print(f"{'part':50} {'million records/s':>18}")
 
     def show(name: str, work: Callable[[], object], count: int = records) -> None:
         work()
-        print(f"{name:44} {count / median(seconds(work) for _ in range(repeat)) / 1e6:18.1f}")
+        print(f"{name:50} {count / median(seconds(work) for _ in range(repeat)) / 1e6:18.1f}")
 
     payload = log_of(interleaving(rng, records, 2, 2)).payload
     headers = payload.column("zt")
@@ -140,7 +140,7 @@ def measure_parts(rng: np.random.Generator, records: int, repeat: int) -> None:
         show(f"segments of {SEGMENT_RECORDS}, encode, {shape}", lambda cuts=cuts: [*map(encode_order, cuts)])  # type: ignore[misc]
         show(f"segments of {SEGMENT_RECORDS}, decode, {shape}", lambda e=encoded: [*map(decode_order, e)])  # type: ignore[misc]
         size = sum(len(segment.encoded) for segment in encoded) / len(each)
-        print(f"{'    bytes per record':44} {size:18.4f}")
+        print(f"{'    bytes per record':50} {size:18.4f}")
 
 
 def disorders(

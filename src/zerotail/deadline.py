@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from zerotail.errors import Unavailable
+from zerotail.errors import Unavailable, ZerotailError
 
 T = TypeVar("T")
 
@@ -37,15 +37,22 @@ class Deadline:
         return self.seconds_left == 0.0
 
 
-def wait_until(what: str, probe: Callable[[], T | None], deadline: Deadline, *, every_seconds: float = 0.02) -> T:
-    """Call `probe` until it answers something true, and return that; `Unavailable` when the deadline passes.
+def wait_until(
+    what: str,
+    probe: Callable[[], T | None],
+    deadline: Deadline,
+    *,
+    every_seconds: float = 0.02,
+    late: type[ZerotailError] = Unavailable,
+) -> T:
+    """Call `probe` until it answers something true, and return that; `late` when the deadline passes.
 
-    `what` completes the sentence "… in time": "west has flushed 0/3000148".
+    `what` completes the sentence "not in time: …". An act that has begun is late with `Unfinished`.
     """
     while True:
         answer = probe()
         if answer:
             return answer
         if deadline.passed:
-            raise Unavailable(f"not in time: {what}")
+            raise late(f"not in time: {what}")
         time.sleep(min(every_seconds, deadline.seconds_left))

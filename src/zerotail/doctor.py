@@ -25,6 +25,7 @@ from zerotail.machine import (
     find_postgres_programs,
     find_postgres_version,
     install_packages,
+    java_sought_in,
 )
 
 _GIB = 1024**3
@@ -68,7 +69,7 @@ def _python() -> Finding:
 def _java() -> Finding:
     java = find_java()
     version = find_java_version(java) if java else None
-    seen = f"{version} ({java})" if version else "not found"
+    seen = f"{version} ({java})" if version else f"not found in {java_sought_in()}"
     return Finding("Java", (version or 0) >= _JAVA, seen, f"apt-get install {_JAVA_PACKAGES[0]}")
 
 

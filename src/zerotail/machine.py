@@ -17,6 +17,12 @@ def find_java() -> str | None:
     return shutil.which("java")
 
 
+def java_sought_in() -> str:
+    """Where `find_java` looks, in words."""
+    home = os.environ.get("JAVA_HOME")
+    return f"{home}/bin, where JAVA_HOME points" if home else "the folders of PATH"
+
+
 def find_java_version(java: str) -> int | None:
     """The feature release (17, 21, …) that `java` says it is."""
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30).stderr

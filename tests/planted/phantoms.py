@@ -29,6 +29,7 @@ from zerotail.drill.history import (
     Emission,
     FinalInstruction,
     FinalSite,
+    StageDeclared,
     SubmitAccepted,
     SubmitFailed,
     SubmitInvoked,
@@ -83,8 +84,7 @@ def row_was_changed(rng: random.Random, events: Events) -> Events | None:
     if row is None:
         return None
     return [
-        replace(e, digest=flipped(e.digest)) if type(e) is FinalInstruction and e.id == row.id else e
-        for e in events
+        replace(e, digest=flipped(e.digest)) if type(e) is FinalInstruction and e.id == row.id else e for e in events
     ]
 
 
@@ -98,6 +98,20 @@ def upstream_emission_was_changed(rng: random.Random, events: Events) -> Events 
         for e in segment.emissions
     )
     return everywhere(events, segment, lambda s: replace(s, emissions=changed))
+
+
+@breaks("S2")
+def stage_takes_a_producer_it_does_not_know(rng: random.Random, events: Events) -> Events | None:
+    segment = one(rng, journal(events))
+    if segment is None:
+        return None
+    producer = segment.runs[0].producer
+    return [
+        replace(event, producers=tuple(p for p in event.producers if p != producer))
+        if type(event) is StageDeclared and event.stage == segment.stage
+        else event
+        for event in events
+    ]
 
 
 # S16 no resurrection.
@@ -149,6 +163,4 @@ def divergent_segment_is_not_kept(rng: random.Random, events: Events) -> Events 
 @breaks("S16", "S9", "S10", "S15")
 def journal_has_an_epoch_of_no_lineage(rng: random.Random, events: Events) -> Events | None:
     s = one(rng, journal(events))
-    return (
-        None if s is None else everywhere(events, s, lambda s: replace(s, epoch=type(s.epoch)(s.epoch + 1)))
-    )
+    return None if s is None else everywhere(events, s, lambda s: replace(s, epoch=type(s.epoch)(s.epoch + 1)))

@@ -59,9 +59,7 @@ def refused_zombie_is_accepted(rng: random.Random, events: Events) -> Events | N
 @breaks("S6", "S7", "S8")
 def incarnation_falls(rng: random.Random, events: Events) -> Events | None:
     a = one(rng, accepted(events, "R2"))
-    return (
-        None if a is None else put(events, a, replace(a, incarnation=type(a.incarnation)(a.incarnation - 1)))
-    )
+    return None if a is None else put(events, a, replace(a, incarnation=type(a.incarnation)(a.incarnation - 1)))
 
 
 @breaks("S6")
@@ -77,6 +75,10 @@ def refused_early_number_had_other_bytes(rng: random.Random, events: Events) -> 
 
 
 # S7 epoch discipline.
+
+
+def held_claims(events: Events) -> list[ChannelClaimed]:
+    return [claim for claim in each(events, ChannelClaimed) if claim.answer == "accepted"]
 
 
 @breaks("S7")
@@ -105,11 +107,11 @@ def claim_is_refused_and_it_sends(rng: random.Random, events: Events) -> Events 
 
 @breaks("S7", "S8", "S18")
 def epoch_is_claimed_before_it_is_opened(rng: random.Random, events: Events) -> Events | None:
-    claim = one(rng, each(events, ChannelClaimed))
+    claim = one(rng, held_claims(events))
     if claim is None:
         return None
     opened = next(e for e in each(events, EpochOpened) if e.epoch == claim.epoch)
-    return moved(events, opened, [c for c in each(events, ChannelClaimed) if c.epoch == claim.epoch][-1])
+    return moved(events, opened, [c for c in held_claims(events) if c.epoch == claim.epoch][-1])
 
 
 @breaks("S7", "S8")
@@ -123,7 +125,7 @@ def epoch_is_opened_by_two_sites(rng: random.Random, events: Events) -> Events |
 
 @breaks("S7")
 def claim_is_made_by_the_wrong_site(rng: random.Random, events: Events) -> Events | None:
-    claim = one(rng, each(events, ChannelClaimed))
+    claim = one(rng, held_claims(events))
     if claim is None:
         return None
     other = SiteName("west" if claim.site == "east" else "east")
@@ -145,8 +147,14 @@ def sending_epoch_is_not_in_the_final_lineage(rng: random.Random, events: Events
 
 @breaks("S7", "S6")
 def claims_fall(rng: random.Random, events: Events) -> Events | None:
-    claim = one(rng, each(events, ChannelClaimed))
+    claim = one(rng, held_claims(events))
     if claim is None:
         return None
-    later = [c for c in each(events, ChannelClaimed) if c.channel == claim.channel and c.time > claim.time]
+    later = [
+        c
+        for c in held_claims(events)
+        if (c.channel, c.partition) == (claim.channel, claim.partition)
+        and c.time > claim.time
+        and sender(c) != sender(claim)
+    ]
     return put(events, later[-1], later[-1], replace(claim, time=later[-1].time)) if later else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,18 +13,33 @@ from property.interleavings import interleavings, vectors
 from zerotail.core.identity import Offset, ProducerNumber, Serial
 from zerotail.core.order import Order, Runs
 from zerotail.core.record import encode_column
-from zerotail.core.restoration import Batch, Statistics
+from zerotail.core.restoration import Batch, CacheLimit, Statistics
 
 Record = tuple[int, int]
 """Producer and serial; a foreign record is (-1, …)."""
 FOREIGN: Record = (-1, 0)
+
+A, B, C = ProducerNumber(1), ProducerNumber(2), ProducerNumber(3)
+NOTES = Order(Runs.of([(A, 2), (B, 2), (A, 1)]))
+"""The active site's order in the notes: A1 A2 B1 B2 A3."""
+DISORDERED: list[Record] = [(B, 1), (B, 2), (A, 1), (A, 2), (A, 3)]
+"""The standby's log in the notes."""
+LARGE = CacheLimit(messages=10**6, bytes=10**9)
+
+
+def numbers(*each: int) -> np.typing.NDArray[np.int64]:
+    return np.array(each, dtype=np.int64)
 
 
 def value_of(record: Record) -> bytes:
     return b"%d/%d" % record
 
 
-def payload_of(records: list[Record], offsets: list[int]) -> pa.RecordBatch:
+def names(records: Sequence[Record]) -> list[bytes]:
+    return [value_of(record) for record in records]
+
+
+def payload_of(records: Sequence[Record], offsets: Sequence[int]) -> pa.RecordBatch:
     """The records as Kafka would give them; values tell them apart, headers say who they are."""
     headers = [encode_column(1, p, s, 0)[0].as_py() if p >= 0 else None for p, s in records]
     return pa.record_batch(
@@ -142,7 +157,3 @@ def _written(draw: st.DrawFn, before: int, after: int) -> list[int]:
     if fault == "beyond":
         return [*([before] if before else []), *serials, after + 1, after + 2]
     return serials
-
-
-def numbers(*values: int) -> np.typing.NDArray[np.int64]:
-    return np.array(values, dtype=np.int64)

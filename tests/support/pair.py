@@ -124,6 +124,18 @@ class Pair:
             Deadline.after(PATIENCE_SECONDS),
         )
 
+    def wait_until_sessions_are_ended(self) -> None:
+        """Return when the primary has ended every session, as it does before it recovers from a crash of one."""
+
+        def ended() -> bool:
+            try:
+                self.control.execute("select 1")
+            except psycopg.OperationalError:
+                return True
+            return False
+
+        wait_until("the primary ends its sessions", ended, Deadline.after(PATIENCE_SECONDS))
+
     def visible_on_primary(self, number: int) -> bool:
         return _has(self.control, number)
 

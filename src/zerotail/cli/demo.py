@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zerotail.cli.lab_options import bindir_option
 from zerotail.cli.output import json_option, print_answer, print_json, tick
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _TITLES = {
 @click.command("demo", epilog="Example:  zerotail demo --rows 5000")
 @click.option("--rows", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="Rows to release.")
 @click.option("--dir", "folder", metavar="D", help="The lab's folder; a temporary one if not given.")
-@click.option("--bindir", metavar="FOLDER", help="PostgreSQL's programs, when not those of the lab extra.")
+@bindir_option
 @json_option
 def command(rows: int, folder: str | None, bindir: str | None, as_json: bool) -> int:
     """The whole story on this machine: two real sites, load, the loss of one, the other goes on.
@@ -41,9 +42,10 @@ def command(rows: int, folder: str | None, bindir: str | None, as_json: bool) ->
 
     with tempfile.TemporaryDirectory(prefix="zerotail-demo-") as scratch:
         where = Path(folder).resolve() if folder else Path(scratch) / "lab"
+        # A lab that was there before is refused, and is not ours to take down.
+        with steps_display("lab up") as tell_step:
+            layout = bring_up(LabSettings(where, bindir=bindir), lambda step: tell_step(step.part, step.done))
         try:
-            with steps_display("lab up") as tell_step:
-                layout = bring_up(LabSettings(where, bindir=bindir), lambda step: tell_step(step.part, step.done))
             with bars_display(_TITLES) as tell:
                 report = run_drill(layout, rows, tell)
         finally:

@@ -6,12 +6,13 @@ import sys
 
 import click
 
+from zerotail.cli.lab_options import bindir_option
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 
 
 @click.command("doctor", epilog="Example:  zerotail doctor --install")
 @click.option("--install", is_flag=True, help="Bring what is missing: packages by apt when root, and the jars.")
-@click.option("--bindir", metavar="FOLDER", help="PostgreSQL's programs, when not those of the lab extra.")
+@bindir_option
 @json_option
 def command(install: bool, bindir: str | None, as_json: bool) -> int:
     """Is everything here that zerotail needs? Each ✗ comes with the line to type.

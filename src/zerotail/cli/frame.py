@@ -10,14 +10,21 @@ import difflib
 import importlib
 import signal
 import sys
+from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from zerotail.cli.output import print_error
-from zerotail.errors import Misused, ZerotailError
+from zerotail.cli.output import prepare_streams, print_error
+from zerotail.errors import Broken, Misused, Unfinished, ZerotailError
 
-INTERRUPTED = 130
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(ZerotailError):
+    """Ctrl-C, `kill` or a closed terminal; what had been begun was taken back."""
+
+    exit_code = 130
 
 
 class Entry(NamedTuple):
@@ -100,30 +107,51 @@ def zerotail(debug: bool) -> None:
 
 def run() -> NoReturn:
     """Run the command line and exit with its code; every error becomes one message."""
-    # `kill` ends a command the way Ctrl-C does: by an exception, so that what it began is taken back.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    prepare_streams()
+    for number in _ENDINGS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under `nohup`
+            signal.signal(number, _interrupt_once)
     sys.exit(_run(sys.argv[1:]))
 
 
+def _interrupt_once(_number: int, _frame: FrameType | None) -> None:
+    """`kill` and a closed terminal end a command the way Ctrl-C does: by an exception, so that what it began is taken
+    back. A second one does not disturb that.
+    """
+    for number in _ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def _run(arguments: list[str]) -> int:
-    as_json = "--json" in arguments
-    debug = "--debug" in arguments
     try:
         answered: Any = zerotail.main(arguments, prog_name="zerotail", standalone_mode=False)
     except click.exceptions.Exit as request:
         return request.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        print_error(ZerotailError("interrupted."), as_json=as_json)
-        return INTERRUPTED
-    except click.ClickException as error:
-        if debug:
-            raise
-        return _report(_translated(error), as_json=as_json)
-    except ZerotailError as error:
-        if debug:
-            raise
-        return _report(error, as_json=as_json)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (nothing leaves as a stack trace)
+        if "--debug" in arguments:
+            import traceback
+
+            traceback.print_exc()
+        failure = _failure_of(error)
+        print_error(failure, as_json="--json" in arguments)
+        return failure.exit_code
     return answered if isinstance(answered, int) else 0
+
+
+def _failure_of(error: BaseException) -> ZerotailError:
+    """Whatever went wrong, in our shape."""
+    match error:
+        case ZerotailError():
+            return error
+        case click.Abort() | KeyboardInterrupt():
+            return Interrupted("interrupted.")
+        case click.ClickException():
+            return _translated(error)
+        case OSError():
+            return Unfinished(f"the machine declined: {error}.", tries=["zerotail doctor", "zerotail --debug …"])
+        case _:
+            return Broken(f"unexpected: {type(error).__name__}: {error}.", tries=["zerotail --debug …"])
 
 
 def _translated(error: click.ClickException) -> Misused:
@@ -132,8 +160,3 @@ def _translated(error: click.ClickException) -> Misused:
     help_line = f"{context.command_path} --help" if context else "zerotail --help"
     message = error.format_message()
     return Misused(message if message.endswith("?") else message.rstrip(".") + ".", tries=[help_line])
-
-
-def _report(error: ZerotailError, *, as_json: bool) -> int:
-    print_error(error, as_json=as_json)
-    return error.exit_code

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from zerotail.cli.lab_options import dir_option
+from zerotail.cli.lab_options import bindir_option, dir_option
 from zerotail.cli.output import json_option, print_answer, print_json
 
 
@@ -32,11 +32,7 @@ def command() -> None:
     help="Delay of the link, one way.",
 )
 @click.option("--receiver", type=click.Choice(["R0", "R1", "R2", "R3"]), default="R2", show_default=True)
-@click.option(
-    "--bindir",
-    metavar="FOLDER",
-    help="PostgreSQL's programs, e.g. Debian's; those of the lab extra if not given.",
-)
+@bindir_option
 @json_option
 def up(folder: Path, brokers: int, latency: float, receiver: str, bindir: str | None, as_json: bool) -> None:
     """Start two sites, the link between them and the outside; back when all of them serve."""

@@ -23,3 +23,13 @@ def dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
         callback=lambda _context, _parameter, value: Path(value).resolve(),
         help="The lab's folder.",
     )(function)
+
+
+def bindir_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--bindir`, as an absolute path: later commands are called from other folders."""
+    return click.option(
+        "--bindir",
+        metavar="FOLDER",
+        callback=lambda _context, _parameter, value: value and str(Path(value).absolute()),
+        help="PostgreSQL's programs, e.g. Debian's; those of the lab extra if not given.",
+    )(function)

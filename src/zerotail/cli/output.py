@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -20,31 +21,48 @@ if TYPE_CHECKING:
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")
 
 
+def prepare_streams() -> None:
+    """A stream that was closed leads nowhere; a sign that the terminal cannot show becomes a question mark."""
+    # Input first: each takes the lowest free descriptor, which is its own.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (open as long as we run)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def print_answer(text: str) -> None:
     """The answer, for people."""
-    _write(text if text.endswith("\n") else text + "\n")
+    _write(sys.stdout, text if text.endswith("\n") else text + "\n")
 
 
 def print_json(schema: str, content: Any) -> None:
     """The answer, for programs: `content` (a dataclass or a dict) with the name of its schema in front."""
+    import json
+
     import msgspec
 
     fields = msgspec.to_builtins(content)
-    _write(msgspec.json.encode({"schema": f"zerotail/{schema}/1", **fields}).decode() + "\n")
+    # In plain ASCII, which every encoding of the output holds.
+    _write(sys.stdout, json.dumps({"schema": f"zerotail/{schema}/1", **fields}, separators=(",", ":")) + "\n")
 
 
-def _write(text: str) -> None:
+def _write(stream: TextIO, text: str) -> None:
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Nobody reads any more. What was done is done; the interpreter's own flush at exit must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        # The interpreter's own flush at exit must not complain once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        # Nobody reads any more: what was done is done.
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 def say(line: str) -> None:
     """A line of progress or a warning."""
-    click.echo(line, err=True)
+    _write(sys.stderr, line + "\n")
 
 
 def print_error(error: ZerotailError, *, as_json: bool) -> None:
@@ -81,6 +99,10 @@ def console(stream: Any) -> Console:
 
 
 def tick(ok: bool, stream: Any) -> str:
-    """✓ or ✗, coloured where colour is wanted."""
+    """✓ or ✗, coloured where colour is wanted; words where the stream's encoding has no such signs."""
     sign = "✓" if ok else "✗"
+    try:
+        sign.encode(stream.encoding)
+    except UnicodeEncodeError:
+        return "ok" if ok else "NO"
     return click.style(sign, fg="green" if ok else "red") if colour_wanted(stream) else sign

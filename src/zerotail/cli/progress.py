@@ -1,22 +1,29 @@
-"""Progress on stderr: a live list of steps on a terminal, one line per step elsewhere."""
+"""Progress on stderr: a live list of steps on a terminal that can redraw, one line per step elsewhere."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
+from typing import TextIO
 
 from zerotail.cli.output import console, say
 
 Tell = Callable[[str, bool], None]
 
 
+def _redraws(stream: TextIO) -> bool:
+    """Whether lines once shown can be changed."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 @contextmanager
 def steps_display(title: str) -> Iterator[Tell]:
     """A function to tell `(step, done)`; steps may run side by side and be told from any thread."""
-    if not sys.stderr.isatty():
+    if not _redraws(sys.stderr):
         yield _plain_lines(title)
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -53,7 +60,7 @@ def _plain_lines(title: str) -> Tell:
 @contextmanager
 def bars_display(titles: Mapping[str, str]) -> Iterator[Callable[[str, float], None]]:
     """A function to tell `(step, how much of it is done)`; `titles` are what a person reads of each step."""
-    if not sys.stderr.isatty():
+    if not _redraws(sys.stderr):
         yield _plain_bars(titles)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -24,7 +24,9 @@ from zerotail.core.order import Numbers, Order
 from zerotail.errors import Refused
 
 ROWS_PER_BATCH = 65536
-"""The most rows that leave in one gathered batch: their bytes must be within reach of 32-bit offsets."""
+BYTES_PER_BATCH = 64 * 2**20
+"""About the most that leaves in one gathered batch: Arrow's 32-bit offsets end at 2 GiB."""
+_NOWHERE = Offset(0)  # for records that were not read from a log
 _LONG_RUN = 512
 """From this mean length of runs on, slices cost less than gathering row by row."""
 
@@ -64,11 +66,13 @@ class _Queue:
 class Merge:
     """The records at hand, and how far the order is complete.
 
-    >>> merge = Merge(Order(Runs.of([(1, 1), (2, 1)])))
-    >>> merge.put(ProducerNumber(2), pa.record_batch({"value": ["b1"]}))
+    >>> from zerotail.core.order import Runs
+    >>> a, b = ProducerNumber(1), ProducerNumber(2)
+    >>> merge = Merge(Order(Runs.of([(a, 1), (b, 1)])))
+    >>> merge.put(b, pa.record_batch({"value": ["b1"]}))
     >>> merge.blocked_on()
     (1, 1)
-    >>> merge.put(ProducerNumber(1), pa.record_batch({"value": ["a1"]}))
+    >>> merge.put(a, pa.record_batch({"value": ["a1"]}))
     >>> [batch.to_pydict() for batch in merge.ready()]
     [{'value': ['a1', 'b1']}]
     """
@@ -104,7 +108,7 @@ class Merge:
         ]
         return min(places, default=self.order.next_position)
 
-    def put(self, producer: ProducerNumber, payload: pa.RecordBatch, offset: Offset = Offset(0)) -> None:  # noqa: B008
+    def put(self, producer: ProducerNumber, payload: pa.RecordBatch, offset: Offset = _NOWHERE) -> None:
         """Take in a producer's next records, read from `offset` on; those behind the order's end are left."""
         queue = self._queues[producer]
         payload = payload.slice(0, max(0, self.order.vector_after[producer] + 1 - queue.end_serial))
@@ -117,8 +121,9 @@ class Merge:
     def ready(self) -> Iterator[pa.RecordBatch]:
         """Everything up to the first record that is not at hand, in order."""
         complete = self.complete_to()
+        rows = self._rows_per_batch()
         while self.position < complete:
-            first, self.position = self.position, Position(min(complete, self.position + ROWS_PER_BATCH))
+            first, self.position = self.position, Position(min(complete, self.position + rows))
             begin, end, lengths = self.order.runs_between(first, self.position)
             if self.position - first >= _LONG_RUN * len(lengths):
                 owners = self.order.indexes[begin:end].tolist()
@@ -126,6 +131,11 @@ class Merge:
                     yield from self._by_index[owner].pull(length)
             else:
                 yield self._gather(begin, end, lengths)
+
+    def _rows_per_batch(self) -> int:
+        held_rows = sum(queue.end_serial - queue.next_serial for queue in self._by_index)
+        held_bytes = sum(queue.held_bytes for queue in self._by_index)
+        return max(1, min(ROWS_PER_BATCH, BYTES_PER_BATCH * held_rows // max(1, held_bytes)))
 
     def _gather(self, begin: int, end: int, lengths: Numbers) -> pa.RecordBatch:
         """The rows of these runs: the pieces laid end to end by producer, and taken in order."""
@@ -188,9 +198,7 @@ class Merge:
 
     def refusal(self) -> Refused:
         """Says which record is missing, when nothing more can be read."""
-        blocked = self.blocked_on()
-        assert blocked is not None  # noqa: S101  # only a blocked merge lacks a record
-        return missing_record(*blocked, self.position)
+        return missing_record(self.order, self.complete_to())
 
     def _first_held(self) -> Position:
         held = [(p, q.next_serial) for p, q in self._queues.items() if q.pieces]
@@ -201,8 +209,9 @@ class Merge:
         return self.order.next_position if found is None else found
 
 
-def missing_record(producer: ProducerNumber, serial: Serial, position: Position) -> Refused:
+def missing_record(order: Order, position: Position) -> Refused:
     """The refusal for a record that the journal has and no source gives."""
+    producer, serial = order.record_at(position)
     return Refused(
         f"record (producer {producer}, serial {serial}), at position {position} of the journal, is missing",
         why="Its consequences may be outside already; going on without it would change the order behind it.",

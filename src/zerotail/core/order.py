@@ -129,14 +129,14 @@ def concatenate(parts: Iterable[Runs]) -> Runs:
 
 
 class Order:
-    """Where each record of an order stands. It may begin in the middle of history.
+    """Where each record of an order stands. It may begin in the middle of history, and never changes.
 
     >>> order = Order(Runs.of([(1, 2), (2, 2), (1, 1)]))
     >>> order.position(ProducerNumber(2), Serial(1)), order.record_at(Position(4))
     (2, (1, 3))
 
     `before` is the vector that the order begins behind, `first_position` the position it begins at. Per run
-    it keeps 34 bytes, whatever the number of records.
+    it keeps about 50 bytes, whatever the number of records.
     """
 
     def __init__(self, runs: Runs, *, before: Vector | None = None, first_position: int = 0) -> None:
@@ -149,6 +149,7 @@ class Order:
             raise Misused(f"an order holds {_MOST_PRODUCERS} producers at most, not {len(numbers)}")
         # A producer's index in `producers` serves wherever a small dense number is handier than its own.
         self.producers: tuple[ProducerNumber, ...] = tuple(map(ProducerNumber, numbers.tolist()))
+        self._index_of = {producer: index for index, producer in enumerate(self.producers)}
         # Index -1 is a producer that the order does not know: no serial before, no record in it.
         self._numbers = np.append(numbers, -1)
         self._before = np.array([*(given.get(number, 0) for number in self.producers), 0], dtype=np.int64)
@@ -164,6 +165,8 @@ class Order:
         self.first_serials = np.empty(len(runs), dtype=np.int64)
         owners = self.indexes[by_producer]
         self.first_serials[by_producer] = (self._before - self._bases)[owners] + self._rank_starts + 1
+        for shared in (self.indexes, self.starts, self.first_serials):
+            shared.setflags(write=False)
 
     @cached_property
     def vector_before(self) -> dict[ProducerNumber, Serial]:
@@ -180,11 +183,15 @@ class Order:
     def __len__(self) -> int:
         return self.next_position - self.first_position
 
+    def holds(self, producer: ProducerNumber, serial: int) -> bool:
+        """Whether a record is in the order."""
+        return self.vector_before.get(producer, 0) < serial <= self.vector_after.get(producer, 0)
+
     def find_position(self, producer: ProducerNumber, serial: int) -> Position | None:
         """Where one record stands, None if the order does not hold it."""
-        if not self.vector_before.get(producer, 0) < serial <= self.vector_after.get(producer, 0):
+        if not self.holds(producer, serial):
             return None
-        index = self.producers.index(producer)
+        index = self._index_of[producer]
         rank = int(self._bases[index]) + serial - self.vector_before[producer] - 1
         run = int(np.searchsorted(self._rank_starts, rank, side="right")) - 1
         return Position(rank + int(self._rank_shifts[run]))
@@ -193,12 +200,15 @@ class Order:
         """Where one record stands; refused if the order does not hold it."""
         found = self.find_position(producer, serial)
         if found is None:
-            first, last = self.vector_before.get(producer, 0) + 1, self.vector_after.get(producer, 0)
-            holds = f"serials {first} to {last}" if first <= last else "no records"
-            raise Refused(
-                f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it"
-            )
+            raise self._lacks(producer, serial)
         return found
+
+    def _lacks(self, producer: ProducerNumber, serial: int) -> Refused:
+        first, last = self.vector_before.get(producer, 0) + 1, self.vector_after.get(producer, 0)
+        holds = f"serials {first} to {last}" if first <= last else "no records"
+        return Refused(
+            f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it"
+        )
 
     def record_at(self, position: Position) -> tuple[ProducerNumber, Serial]:
         """The record that stands at one position."""
@@ -232,9 +242,10 @@ class Order:
         """Where consecutive records of one producer stand; all of them must be in the order."""
         if first_serial == next_serial:
             return _NONE
-        self.position(producer, first_serial)
-        self.position(producer, next_serial - 1)
-        index = self.producers.index(producer)
+        for serial in (first_serial, next_serial - 1):
+            if not self.holds(producer, serial):
+                raise self._lacks(producer, serial)
+        index = self._index_of[producer]
         shift = int(self._bases[index] - self._before[index]) - 1
         first, last = first_serial + shift, next_serial + shift - 1
         begin, end = np.searchsorted(self._rank_starts, (first, last), side="right")

@@ -195,10 +195,8 @@ def _rows_of(column: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.vo
         own &= column.is_valid().to_numpy(zero_copy_only=False)
     if own.all():
         return own, np.frombuffer(data, dtype=_ROW, count=count, offset=int(offsets[0]))
-    if not own.any():
-        return own, np.zeros(0, dtype=_ROW)
-    places = offsets[:-1][own].astype(np.int64)[:, np.newaxis] + np.arange(HEADER_BYTES)
-    return own, np.frombuffer(data, dtype=np.uint8)[places].view(_ROW)[:, 0]
+    _, rows = _rows_of(column.filter(pa.array(own)))
+    return own, rows
 
 
 def _foreign(own: npt.NDArray[np.bool_]) -> Headers:

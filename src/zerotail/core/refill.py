@@ -23,10 +23,13 @@ def merge_sources(
 
     A record that a source ends without is refused by name; what a source has behind the order's end is left.
 
-    >>> order = Order(Runs.of([(1, 1), (2, 2), (1, 1)]))
-    >>> sources = {1: iter([pa.record_batch({"value": ["a1", "a2"]})]), 2: iter([pa.record_batch({"value":
-    ["b1", "b2"]})])} >>> [row for batch in merge_sources(order, sources) for row in
-    batch.to_pydict()["value"]] ['a1', 'b1', 'b2', 'a2']
+    >>> from zerotail.core.order import Runs
+    >>> a, b = ProducerNumber(1), ProducerNumber(2)
+    >>> source = {a: pa.record_batch({"value": ["a1", "a2"]}), b: pa.record_batch({"value": ["b1", "b2"]})}
+    >>> order = Order(Runs.of([(a, 1), (b, 2), (a, 1)]))
+    >>> merged = merge_sources(order, {producer: iter([batch]) for producer, batch in source.items()})
+    >>> [value for batch in merged for value in batch.to_pydict()["value"]]
+    ['a1', 'b1', 'b2', 'a2']
     """
     merge = Merge(order)
     while (blocked := merge.blocked_on()) is not None:

@@ -1,1 +1,1 @@
-"""Rehearsed disasters: what is recorded while one runs, and the verdict on the record."""
+"""Rehearsed disasters on real processes: what is done, what is recorded meanwhile, and the verdict on the record."""

@@ -84,9 +84,7 @@ def _kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-class Event(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=_kebab, omit_defaults=True, gc=False
-):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=_kebab, omit_defaults=True, gc=False):
     """What all events have; a `HistoryWriter` fills in the three, a simulated run gives them itself."""
 
     time: int = 0
@@ -333,7 +331,8 @@ class Measured(Event, frozen=True):
 class FinalSite(Event, frozen=True):
     """How a site ended. The journal of the one `active` site is the final journal.
 
-    `standby`: attached and caught up. `deposed`: readable, not rejoined. `lost`: nothing to read.
+    `standby`: attached and caught up. `deposed`: readable, not rejoined. `lost`: nothing to read. Written
+    when the rest of the site has been read, so that a reading that was cut short is not taken for a loss.
     """
 
     site: SiteName

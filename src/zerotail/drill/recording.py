@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -75,7 +76,7 @@ def read_history(directory: Path) -> History:
     events: list[AnyEvent] = []
     torn: list[str] = []
     damaged: list[str] = []
-    for path in sorted(directory.glob("*.jsonl")):
+    for path in sorted(directory.glob("*.jsonl"), key=lambda path: path.stem):
         content = path.read_bytes()
         complete, _, rest = content.rpartition(b"\n")
         if rest:
@@ -88,7 +89,9 @@ def read_history(directory: Path) -> History:
             if after != before + 1
         ]
         events += recorded
-    return History(events=merged(events), torn=tuple(torn), damaged=tuple(damaged))
+    # Recorders are in order by name and each by its own numbers: a stable sort by time merges them.
+    events = merged(events) if damaged else sorted(events, key=attrgetter("time"))
+    return History(events=events, torn=tuple(torn), damaged=tuple(damaged))
 
 
 def _read_lines(name: str, content: bytes, damaged: list[str]) -> list[AnyEvent]:

@@ -17,7 +17,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Thread
 
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unavailable
@@ -30,6 +30,7 @@ from zerotail.postgres.gate import wait_until_gate_opens, wal_position
 
 _TABLE = "create table if not exists released_row (number bigint primary key, body text not null)"
 _PATIENCE_SECONDS = 60.0
+_SLOWEST_ROWS_PER_SECOND = 20
 
 Released = dict[int, str]
 """Number and body of every row whose gate has opened."""
@@ -57,6 +58,8 @@ class DrillReport:
 
     passed: bool
     comparison: Comparison
+    released_after: int
+    """Rows released after the site was gone: there must be none."""
     committed: int
     """Rows whose local commit returned, released or not."""
     evidence: tuple[str, ...]
@@ -85,7 +88,6 @@ class Writer:
         self.committed = 0
         self._primary = dsn(layout.database(site))
         self._standby = dsn(layout.database(other_site(site)), seen_from=site)
-        self._stopped = Event()
         self._thread = Thread(target=self._work, daemon=True)
 
     def start(self) -> None:
@@ -96,7 +98,6 @@ class Writer:
 
     def join(self) -> None:
         """Wait until it has ended: it ends by itself when its site is gone."""
-        self._stopped.set()
         self._thread.join(_PATIENCE_SECONDS)
 
     def _work(self) -> None:
@@ -105,8 +106,8 @@ class Writer:
             with session(self._primary, deadline) as primary, session(self._standby, deadline) as standby:
                 # The gate is asked for every row, so the commit itself need not wait for the other site.
                 primary.execute("set synchronous_commit = local")
-                while not self._stopped.is_set():
-                    self._write(primary, standby, deadline)
+                while True:
+                    self._write(primary, standby, Deadline.after(_PATIENCE_SECONDS))
         except Unavailable:
             return  # its site is gone; what was released before that is what counts
 
@@ -132,13 +133,16 @@ def run_drill(layout: Layout, rows: int, tell: Callable[[str, float], None]) -> 
         tell("release", min(1.0, len(writer.released) / rows))
         return len(writer.released) >= rows
 
-    wait_until(f"{rows} rows are released", enough, Deadline.after(_PATIENCE_SECONDS), every_seconds=0.05)
+    patience = Deadline.after(_PATIENCE_SECONDS + rows / _SLOWEST_ROWS_PER_SECOND)
+    wait_until(f"{rows} rows are released", enough, patience, every_seconds=0.05)
     rate = len(writer.released) / (time.monotonic() - began)
 
     tell("destroy", 0.0)
     destroyed_at = time.monotonic()
     fault = destroy_site(layout, "east")
+    released_before = len(writer.released)
     writer.join()
+    released_after = len(writer.released) - released_before
     tell("destroy", 1.0)
 
     tell("promote", 0.0)
@@ -155,8 +159,9 @@ def run_drill(layout: Layout, rows: int, tell: Callable[[str, float], None]) -> 
     comparison = compare(writer.released, survived)
     tell("compare", 1.0)
     return DrillReport(
-        passed=comparison.passed and fault.bit,
+        passed=comparison.passed and fault.bit and released_after == 0,
         comparison=comparison,
+        released_after=released_after,
         committed=writer.committed,
         evidence=fault.evidence,
         rows_per_second=rate,

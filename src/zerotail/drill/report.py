@@ -87,8 +87,7 @@ def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
             for violation in verdict.violations
         ],
         "doubts": [
-            {"rule": doubt.rule, "name": RULE_NAMES[doubt.rule], "says": doubt.says}
-            for doubt in verdict.doubts
+            {"rule": doubt.rule, "name": RULE_NAMES[doubt.rule], "says": doubt.says} for doubt in verdict.doubts
         ],
         "counted": dict(verdict.counted),
         "notes": list(verdict.notes),

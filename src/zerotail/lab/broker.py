@@ -17,11 +17,15 @@ from zerotail.errors import Refused, Unfinished
 from zerotail.jars import jars_folder, require_jars
 from zerotail.lab.layout import BrokerPlace, Layout
 from zerotail.lab.process import Command, marked_environment, start
-from zerotail.machine import find_java
+from zerotail.machine import find_java, find_java_version, java_sought_in
 
 # A lab has up to seven nodes on one machine, small and short-lived: the quick compiler alone makes them serve sooner.
 _JAVA_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 
+ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+"""Java reads file names by the locale; a folder's name may hold more than ASCII."""
+
+_JAVA = 17
 _LOGGING = """\
 status = error
 appender.console.type = Console
@@ -60,7 +64,8 @@ def server_properties(layout: Layout, place: BrokerPlace) -> str:
         "inter.broker.listener.name": "LOCAL",
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": voters,
-        "log.dirs": layout.folder_of(place.part) / "data",
+        # Seen from the node's folder, where it runs: a whole path might hold a comma, or letters beyond Latin-1.
+        "log.dirs": "data",
         "default.replication.factor": copies,
         "min.insync.replicas": in_sync,
         "offsets.topic.replication.factor": copies,
@@ -71,19 +76,30 @@ def server_properties(layout: Layout, place: BrokerPlace) -> str:
         "share.coordinator.state.topic.replication.factor": copies,
         "share.coordinator.state.topic.min.isr": in_sync,
         "group.initial.rebalance.delay.ms": 0,
+        # A killed node that comes back must wait until the controller has missed it; by default that takes 9 s.
+        "broker.session.timeout.ms": 3000,
+        "broker.heartbeat.interval.ms": 500,
         "auto.create.topics.enable": "false",
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
+@cache
 def require_java() -> str:
-    """The `java` to run; `Refused` with the line to type when there is none."""
+    """The `java` to run; `Refused` with the line to type when there is none, or one that is too old."""
     java = find_java()
     if java is None:
         raise Refused(
-            "Kafka needs Java 17, and there is no java on the path.",
+            f"Kafka needs Java 17, and there is no java in {java_sought_in()}.",
             code="ZT104",
             tries=["apt-get install openjdk-17-jre-headless", "zerotail doctor --install"],
+        )
+    version = find_java_version(java)
+    if version is not None and version < _JAVA:
+        raise Refused(
+            f"Kafka needs Java {_JAVA}, and {java} is {version}.",
+            code="ZT104",
+            tries=["apt-get install openjdk-17-jre-headless", "export JAVA_HOME=…    # of a newer one"],
         )
     return java
 
@@ -92,17 +108,16 @@ def format_broker(layout: Layout, place: BrokerPlace, cluster_id: str) -> None:
     """Write the node's settings and let Kafka's own tool prepare its data folder."""
     folder = layout.folder_of(place.part)
     folder.mkdir(parents=True, exist_ok=True)
-    properties = folder / "server.properties"
-    properties.write_text(server_properties(layout, place))
+    (folder / "server.properties").write_text(server_properties(layout, place))
     (folder / "log4j2.properties").write_text(_LOGGING)
     (folder / "cluster-id").write_text(cluster_id)
     done = subprocess.run(
         [
-            *java_command(folder),
-            *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)),
+            *java_command(),
+            *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "server.properties"),
         ],
         cwd=folder,
-        env=marked_environment(layout.path, place.part),
+        env=marked_environment(layout.path, place.part, ENVIRONMENT),
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,
@@ -113,11 +128,22 @@ def format_broker(layout: Layout, place: BrokerPlace, cluster_id: str) -> None:
         raise Unfinished(f"{place.part} could not be formatted: {said[-1] if said else 'no reason given'}")
 
 
+def find_cluster_id(layout: Layout, cluster: str) -> str | None:
+    """The id by which those nodes know their cluster that have data."""
+    folders = [layout.folder_of(place.part) for place in layout.cluster(cluster)]
+    return next((read for folder in folders if (folder / "data").is_dir() and (read := _read_cluster_id(folder))), None)
+
+
+def _read_cluster_id(folder: Path) -> str | None:
+    file = folder / "cluster-id"
+    return file.read_text() if file.is_file() else None
+
+
 def start_broker(layout: Layout, place: BrokerPlace) -> int:
     """Start the node; answers its pid."""
     folder = layout.folder_of(place.part)
-    arguments = [*java_command(folder), "kafka.Kafka", str(folder / "server.properties")]
-    return start(layout.path, Command(place.part, arguments, folder))
+    arguments = [*java_command(), "kafka.Kafka", "server.properties"]
+    return start(layout.path, Command(place.part, arguments, folder), ENVIRONMENT)
 
 
 def class_archive() -> Path:
@@ -125,8 +151,8 @@ def class_archive() -> Path:
     return jars_folder("kafka").with_name("kafka.jsa")
 
 
-def java_command(folder: Path, *options: str) -> list[str]:
-    """The words that run one of Kafka's classes in a node's folder."""
+def java_command(*options: str) -> list[str]:
+    """The words that run one of Kafka's classes, from a node's folder."""
     archive = class_archive()
     ready = (f"-XX:SharedArchiveFile={archive}",) if archive.is_file() else ()
     return [
@@ -134,7 +160,7 @@ def java_command(folder: Path, *options: str) -> list[str]:
         *_JAVA_OPTIONS,
         *ready,
         *options,
-        f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
+        "-Dlog4j2.configurationFile=log4j2.properties",
         *("-cp", _classpath()),
     ]
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from zerotail.deadline import Deadline, wait_until
-from zerotail.lab.broker import class_archive, format_broker, java_command, new_cluster_id
+from zerotail.lab.broker import ENVIRONMENT, class_archive, format_broker, java_command, new_cluster_id
 from zerotail.lab.layout import LabSettings, plan_layout, ports_needed
 from zerotail.lab.part import accepts_connections
 from zerotail.lab.ports import release_ports, reserve_ports
@@ -27,7 +27,8 @@ def make_class_archive() -> Path | None:
     archive = class_archive()
     if archive.is_file():
         return None
-    with tempfile.TemporaryDirectory(prefix="zerotail-archive-") as scratch:
+    # Beside its place, for the last step is a rename, which does not cross file systems.
+    with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".archive-") as scratch:
         settings = LabSettings(Path(scratch))
         layout = plan_layout(settings, reserve_ports(ports_needed(settings), settings.folder))
         place = layout.broker("outside.kafka.1")
@@ -36,9 +37,9 @@ def make_class_archive() -> Path | None:
             folder = layout.folder_of(place.part)
             written = folder / "kafka.jsa"
             with subprocess.Popen(
-                [*java_command(folder, f"-XX:ArchiveClassesAtExit={written}"), "kafka.Kafka", "server.properties"],
+                [*java_command(f"-XX:ArchiveClassesAtExit={written}"), "kafka.Kafka", "server.properties"],
                 cwd=folder,
-                env=marked_environment(layout.path, place.part),
+                env=marked_environment(layout.path, place.part, ENVIRONMENT),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

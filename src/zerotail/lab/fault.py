@@ -13,13 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from zerotail.deadline import Deadline, wait_until
-from zerotail.errors import Misused, Refused
-from zerotail.lab.broker import new_cluster_id
+from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.lab.layout import ON_DEMAND, OUTSIDE, SITES, Layout, parts_of
-from zerotail.lab.link import CutMode, Done, LinkControl, WayStatus
+from zerotail.lab.link import BOTH, CutMode, Done, LinkControl, WayStatus
 from zerotail.lab.part import accepts_connections, start_part, wait_until_ready
 from zerotail.lab.process import Process, kill, processes_of, send
-from zerotail.lab.site import is_prepared, start_new_broker, start_outside
+from zerotail.lab.site import is_prepared, prepare_part
 
 _PATIENCE_SECONDS = 10.0
 _START_SECONDS = 60.0
@@ -49,6 +48,7 @@ def kill_target(layout: Layout, target: str) -> FaultReport:
         f"the ports of {target} are closed",
         lambda: not any(accepts_connections(port) for port in ports),
         Deadline.after(_PATIENCE_SECONDS),
+        late=Unfinished,
     )
     evidence = (_counted(hit, "gone"), f"connections to ports {_listed(ports)} are refused")
     return FaultReport("kill", target, bit=True, evidence=evidence)
@@ -73,14 +73,11 @@ def start_target(layout: Layout, target: str) -> FaultReport:
     missing = [part for part in parts_of(layout, target) if part not in running and _is_meant(part, target)]
     for part in missing:
         _require_startable(layout, part)
-    new_ids = {site: new_cluster_id() for site in SITES}
+    # All are started before the first is waited for: the nodes of a cluster need each other.
     for part in missing:
-        if is_prepared(layout, part):
-            start_part(layout, part)
-        elif part in ON_DEMAND:
-            start_outside(layout, part, deadline)
-        else:
-            start_new_broker(layout, part, new_ids[part.split(".", maxsplit=1)[0]], deadline)
+        if not is_prepared(layout, part):
+            prepare_part(layout, part, deadline)
+        start_part(layout, part)
     for part in missing:
         wait_until_ready(layout, part, deadline)
     evidence = (f"{', '.join(missing)} ready",) if missing else ("everything of it was running",)
@@ -131,23 +128,32 @@ def cut_link(layout: Layout, direction: str, mode: CutMode) -> FaultReport:
     evidence = (
         f"{met.connections_stalled} connections stalled, {met.connections_reset} reset",
         *(f"a question through the link: {answer}" for answer in answers),
+        *_described(done),
     )
-    return FaultReport(f"cut {mode.value}", direction, all(answer != "answered" for answer in answers), evidence)
+    bit = all(way.cut is mode for way in _ways(done, direction)) and "answered" not in answers
+    return FaultReport(f"cut {mode.value}", direction, bit, evidence)
 
 
 def heal_link(layout: Layout, direction: str) -> FaultReport:
     """Let everything through again."""
-    LinkControl(layout.link_control_port).heal(direction, deadline=Deadline.after(_PATIENCE_SECONDS))
+    done = LinkControl(layout.link_control_port).heal(direction, deadline=Deadline.after(_PATIENCE_SECONDS))
     answers = [answer for site in SITES if (answer := ask_through_link(layout, site)) is not None]
-    evidence = tuple(f"a question through the link: {answer}" for answer in answers) or ("nobody to ask",)
-    return FaultReport("heal", direction, bit=True, evidence=evidence)
+    evidence = (*(f"a question through the link: {answer}" for answer in answers), *_described(done))
+    return FaultReport("heal", direction, all(way.cut is None for way in _ways(done, direction)), evidence)
+
+
+def _ways(done: Done, direction: str) -> list[WayStatus]:
+    return [way for way in done.status.ways if direction in (BOTH, way.direction)]
+
+
+def _described(done: Done) -> tuple[str, ...]:
+    return tuple(f"{way.direction}: {describe_way(way)}" for way in done.status.ways)
 
 
 def trouble_link(layout: Layout, trouble: str, act: Callable[[LinkControl, Deadline], Done]) -> FaultReport:
     """Delay, throttle, hold or release; the evidence is the link's own state afterwards."""
     done = act(LinkControl(layout.link_control_port), Deadline.after(_PATIENCE_SECONDS))
-    evidence = tuple(f"{way.direction}: {describe_way(way)}" for way in done.status.ways)
-    return FaultReport(trouble, "link", bit=True, evidence=evidence)
+    return FaultReport(trouble, "link", bit=True, evidence=_described(done))
 
 
 def describe_way(way: WayStatus) -> str:
@@ -191,7 +197,8 @@ def _signal_until(
             send(process, number)
         return None if waiting else mine or [Process(0, 0, target, "")]
 
-    done = wait_until(f"{target} obeys {number.name}", all_took, Deadline.after(_PATIENCE_SECONDS))
+    deadline = Deadline.after(_PATIENCE_SECONDS)
+    done = wait_until(f"{target} obeys {number.name}", all_took, deadline, late=Unfinished)
     return [process for process in done if process.pid]
 
 

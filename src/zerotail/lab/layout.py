@@ -24,6 +24,8 @@ from zerotail.errors import Misused, Refused
 SITES = ("east", "west")
 OUTSIDE = "outside"
 ON_DEMAND = frozenset({"outside.kafka.1", "outside.postgres"})
+STATE_FILES = (".lab.json.new", "lab.json")
+"""The state while it is being written, and the state."""
 _VERSION = 1
 
 
@@ -201,9 +203,9 @@ def all_targets(layout: Layout) -> list[str]:
 
 def write_layout(layout: Layout) -> None:
     """Write `lab.json` in one rename: it is whole or it is not there."""
-    scratch = layout.path / ".lab.json.new"
+    scratch, final = (layout.path / name for name in STATE_FILES)
     scratch.write_bytes(msgspec.json.format(msgspec.json.encode(layout), indent=2) + b"\n")
-    os.replace(scratch, layout.path / "lab.json")
+    os.replace(scratch, final)
 
 
 def find_layout(folder: Path) -> Layout | None:
@@ -211,8 +213,10 @@ def find_layout(folder: Path) -> Layout | None:
     path = folder / "lab.json"
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}.", code="ZT203") from error
     try:
         layout = msgspec.json.decode(content, type=Layout)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Unfinished
 
 LAB_VARIABLE = "ZEROTAIL_LAB_FOLDER"
 PART_VARIABLE = "ZEROTAIL_LAB_PART"
@@ -99,7 +100,7 @@ def _stat_fields(pid: int) -> list[str]:
 
 def _part_by_environment(pid: int, lab: Path) -> str | None:
     variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    if f"{LAB_VARIABLE}={lab}".encode() not in variables:
+    if os.fsencode(f"{LAB_VARIABLE}={lab}") not in variables:
         return None
     prefix = f"{PART_VARIABLE}=".encode()
     return next((entry[len(prefix) :].decode() for entry in variables if entry.startswith(prefix)), None)
@@ -161,5 +162,6 @@ def kill(lab: Path, parts: set[str], deadline: Deadline) -> list[Process]:
             send(process, signal.SIGKILL)
         return not alive
 
-    wait_until(f"every process of {', '.join(sorted(parts))} is gone", nothing_left, deadline, every_seconds=0.01)
+    what = f"every process of {', '.join(sorted(parts))} is gone"
+    wait_until(what, nothing_left, deadline, every_seconds=0.01, late=Unfinished)
     return list(hit.values())

@@ -11,16 +11,22 @@ from zerotail.lab.site import attach_standby, other_site
 from zerotail.postgres.connection import session
 from zerotail.postgres.promotion import is_in_recovery
 
+_PATIENCE_SECONDS = 10.0
+
 
 def rejoin_site(layout: Layout, site: str, deadline: Deadline) -> None:
     """Replace the site's database by a fresh copy of the other site's primary and wait until commits wait for it."""
     primary = other_site(site)
-    with session(dsn(layout.database(primary)), deadline) as connection:
+    # Asked through the link, as the copy will be: nothing is killed that could not come back.
+    with session(dsn(layout.database(primary), seen_from=site), Deadline.after(_PATIENCE_SECONDS)) as connection:
         if is_in_recovery(connection):
             raise Refused(
                 f"{primary}'s database is a standby itself, there is nothing to copy from.",
                 code="ZT213",
-                tries=[f"zerotail lab promote {primary} --dir {layout.folder}", "zerotail lab status"],
+                tries=[
+                    f"zerotail lab promote {primary} --dir {layout.folder}",
+                    f"zerotail lab status --dir {layout.folder}",
+                ],
             )
     kill(layout.path, {f"{site}.postgres"}, deadline)
     attach_standby(layout, site, deadline)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from zerotail.core.identity import Timeline, epoch_of
 from zerotail.deadline import Deadline
-from zerotail.lab.broker import format_broker, new_cluster_id
+from zerotail.lab.broker import find_cluster_id, format_broker, new_cluster_id
 from zerotail.lab.database import copy_database, create_database, dsn
-from zerotail.lab.layout import SITES, Layout
+from zerotail.lab.layout import OUTSIDE, SITES, Layout
 from zerotail.lab.part import start_part, wait_until_ready
 from zerotail.postgres.connection import session
 from zerotail.postgres.promotion import current_timeline, promote
@@ -57,14 +57,13 @@ def promote_site(layout: Layout, site: str, deadline: Deadline) -> Timeline:
     return promote(dsn(layout.database(site)), deadline)
 
 
-def start_outside(layout: Layout, part: str, deadline: Deadline) -> None:
-    """Create and start a server of the outside that is there on demand only."""
-    if part == "outside.postgres":
-        create_database(layout, layout.database("outside"), deadline)
-        start_part(layout, part)
-        wait_until_ready(layout, part, deadline)
+def prepare_part(layout: Layout, part: str, deadline: Deadline) -> None:
+    """Give a part new, empty data: the outside's database, or a node of its site's cluster, as far as that exists."""
+    if part == f"{OUTSIDE}.postgres":
+        create_database(layout, layout.database(OUTSIDE), deadline)
     else:
-        start_new_broker(layout, part, new_cluster_id(), deadline)
+        place = layout.broker(part)
+        format_broker(layout, place, find_cluster_id(layout, place.cluster) or new_cluster_id())
 
 
 def is_prepared(layout: Layout, part: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,7 @@ from zerotail.lab.database import dsn
 from zerotail.lab.layout import ON_DEMAND, SITES, Layout
 from zerotail.lab.link import LinkControl, LinkStatus
 from zerotail.lab.process import Process, processes_of
-from zerotail.postgres.connection import connect, one_row
+from zerotail.postgres.connection import one_row, session
 
 _PATIENCE_SECONDS = 2.0
 State = Literal["running", "stopped", "down", "on demand"]
@@ -42,9 +43,12 @@ class LabStatus:
 def observe_lab(layout: Layout) -> LabStatus:
     """Look at every part."""
     running = processes_of(layout.path)
-    parts = tuple(_observe_part(layout, part, running) for part in layout.parts)
+    # Each may keep silent for as long as our patience lasts, so all are asked at the same time.
+    with ThreadPoolExecutor() as pool:
+        link = pool.submit(_observe_link, layout)
+        parts = tuple(pool.map(lambda part: _observe_part(layout, part, running), layout.parts))
     well = all(status.state in ("running", "on demand") for status in parts)
-    return LabStatus(layout.folder, well, parts, _observe_link(layout))
+    return LabStatus(layout.folder, well, parts, link.result())
 
 
 def _observe_part(layout: Layout, part: str, running: list[Process]) -> PartStatus:
@@ -70,8 +74,7 @@ def _role(layout: Layout, site: str) -> str:
         "exists (select from pg_stat_wal_receiver where status = 'streaming')"
     )
     try:
-        connection = connect(dsn(layout.database(site)), Deadline.after(_PATIENCE_SECONDS))
-        with connection:
+        with session(dsn(layout.database(site)), Deadline.after(_PATIENCE_SECONDS)) as connection:
             recovering, waits_for, followers, follows = one_row(connection, query)
     except ZerotailError:
         return "no answer"

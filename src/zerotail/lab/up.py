@@ -11,11 +11,13 @@ been started is ended before the error leaves this module. What a `kill -9` of o
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from zerotail.lab.layout import (
     ON_DEMAND,
     OUTSIDE,
     SITES,
+    STATE_FILES,
     LabSettings,
     Layout,
     find_layout,
@@ -60,18 +63,18 @@ def bring_up(settings: LabSettings, tell: Tell = lambda _step: None) -> Layout:
     _require_sensible(settings)
     with _only_one_command(settings.folder):
         _require_no_lab(settings.folder)
-        layout = plan_layout(settings, reserve_ports(ports_needed(settings), settings.folder))
-        # Everything that can be refused is refused before the first file is written.
-        require_java()
-        require_jars("kafka")
-        programs_for(layout, "link")
-        write_layout(layout)
         try:
+            layout = plan_layout(settings, reserve_ports(ports_needed(settings), settings.folder))
+            # Everything that can be refused is refused before the first file is written.
+            require_java()
+            require_jars("kafka")
+            programs_for(layout, "link")
+            write_layout(layout)
             _start_everything(layout, tell)
         except BaseException:
-            _end_everything(layout.path)
-            _remove_files(layout.path)
-            release_ports(layout.path)
+            _end_everything(settings.folder)
+            _remove_files(settings.folder)
+            release_ports(settings.folder)
             raise
     return layout
 
@@ -84,8 +87,8 @@ def _require_sensible(settings: LabSettings) -> None:
 
 
 def _require_no_lab(folder: Path) -> None:
-    if find_layout(folder) is not None:
-        running = len(processes_of(folder))
+    running = len(processes_of(folder))
+    if find_layout(folder) is not None or running:
         raise Refused(
             f"there is a lab in {folder} already, with {running} processes running.",
             code="ZT204",
@@ -95,7 +98,7 @@ def _require_no_lab(folder: Path) -> None:
                 "zerotail lab up --dir ANOTHER",
             ],
         )
-    strange = sorted(entry.name for entry in folder.iterdir() if entry.name != ".lock")
+    strange = sorted(entry.name for entry in folder.iterdir())
     if strange:
         raise Refused(
             f"{folder} holds other files ({', '.join(strange[:3])}) and is no lab.",
@@ -107,22 +110,26 @@ def _require_no_lab(folder: Path) -> None:
 
 @contextmanager
 def _only_one_command(folder: Path) -> Iterator[None]:
-    """Let one `up` or `down` at a time work in this folder."""
+    """Let one `up` or `down` at a time work in this folder. The folder itself is locked: it may hold other files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise Refused(
-            f"{folder} cannot hold a lab: {error.strerror}.",
-            code="ZT210",
-            tries=["zerotail lab up --dir ANOTHER"],
-        ) from error
-    with lock:
+        raise _unusable(folder, error.strerror or str(error)) from error
+    try:
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise _unusable(folder, os.strerror(errno.EACCES))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise Refused(f"another command brings the lab in {folder} up or down.", code="ZT211") from error
         yield
+    finally:
+        os.close(lock)
+
+
+def _unusable(folder: Path, reason: str) -> Refused:
+    return Refused(f"{folder} cannot hold a lab: {reason}.", code="ZT210", tries=["zerotail lab up --dir ANOTHER"])
 
 
 def _start_everything(layout: Layout, tell: Tell) -> None:
@@ -192,11 +199,10 @@ def _end_everything(folder: Path) -> list[Process]:
 def take_down(folder: Path, *, keep_files: bool = False) -> int:
     """End every process of the lab in this folder and remove its files; answers how many were ended.
 
-    Works without `lab.json` too: processes are known by the folder. A folder without a lab is left alone.
+    Works without `lab.json` too, and without the folder: processes are known by its name. Files are removed only where
+    `lab.json` says that they are a lab's.
     """
-    if not folder.is_dir():
-        return 0
-    with _only_one_command(folder):
+    with _only_one_command(folder) if folder.is_dir() else nullcontext():
         ended = len(_end_everything(folder))
         if not keep_files:
             _remove_files(folder)
@@ -205,12 +211,14 @@ def take_down(folder: Path, *, keep_files: bool = False) -> int:
 
 
 def _remove_files(folder: Path) -> None:
-    """Remove what a lab puts into its folder, and the folder when nothing else is in it."""
-    for name in (*SITES, OUTSIDE, "link"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("lab.json", ".lab.json.new", ".lock"):
-        (folder / name).unlink(missing_ok=True)
-    if not any(folder.iterdir()):
+    """Remove what a lab puts into its folder, `lab.json` last, and the folder when nothing else is in it."""
+    states = [folder / name for name in STATE_FILES]
+    if any(state.exists() for state in states):
+        for name in (*SITES, OUTSIDE, "link"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for state in states:
+            state.unlink(missing_ok=True)
+    with suppress(OSError):  # other files are in it, or it is a mount point: not ours to remove
         folder.rmdir()
 
 

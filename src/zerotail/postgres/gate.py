@@ -80,11 +80,13 @@ def ask_gate(asker: Asker, standby_dsn: str, wanted: Lsn, deadline: Deadline) ->
 
 
 def wait_until_gate_opens(primary: Connection, standby: Connection, wanted: Lsn, deadline: Deadline) -> None:
-    """Return when the other site has flushed everything below `wanted`."""
-    asker = observe_asker(primary)
+    """Return when the other site has flushed everything below `wanted`.
+
+    The primary is asked each time, too: whoever waits for a site that is gone would wait for ever.
+    """
     wait_until(
         f"the other site has flushed the log up to {wanted}",
-        lambda: decide(ask_standby(standby, deadline), asker, wanted) is Gate.OPEN,
+        lambda: decide(ask_standby(standby, deadline), observe_asker(primary), wanted) is Gate.OPEN,
         deadline,
         every_seconds=0.002,
     )
@@ -94,11 +96,12 @@ def _ask_within(connection: Connection, query: str, deadline: Deadline) -> list[
     """The text values of the single row of a query, awaited no longer than the deadline."""
     raw = connection.pgconn
     place = where(connection.info.dsn)
+    waiting = select.poll()
     try:
+        waiting.register(raw.socket, select.POLLIN)
         raw.send_query(query.encode())
         while raw.is_busy():
-            readable, _, _ = select.select([raw.socket], [], [], deadline.seconds_left)
-            if not readable:
+            if not waiting.poll(deadline.seconds_left * 1000):
                 connection.close()
                 raise Unavailable(f"the database at {place} is silent.", code="ZT302")
             raw.consume_input()

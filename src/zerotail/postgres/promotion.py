@@ -16,10 +16,10 @@ def promote(dsn: str, deadline: Deadline) -> Timeline:
     """Promote the standby at `dsn`; answers its new timeline. A database that is primary already stays as it is."""
     with session(dsn, deadline) as connection:
         if is_in_recovery(connection):
+            # Before, and not after: a copy may have brought along whom the old primary waited for.
+            set_synchronous_standby(connection, None)
             connection.execute("select pg_promote(wait => false)")
             wait_until("the standby is promoted", lambda: not is_in_recovery(connection), deadline)
-        # A copy may have brought along whom the old primary waited for.
-        set_synchronous_standby(connection, None)
         return current_timeline(connection)
 
 

@@ -15,12 +15,16 @@ import pytest
 
 from support.command import PROGRAM, call
 from zerotail.deadline import Deadline, wait_until
+from zerotail.jars import jars_folder
 from zerotail.kafka.admin import live_brokers
+from zerotail.lab.broker import _classpath
+from zerotail.lab.class_archive import make_class_archive
 from zerotail.lab.database import dsn
 from zerotail.lab.fault import (
     ask_through_link,
     continue_target,
     cut_link,
+    destroy_site,
     heal_link,
     kill_target,
     start_target,
@@ -108,6 +112,15 @@ def test_a_cut_link_lets_no_answer_through_and_heals(lab: Layout, mode: CutMode,
     assert "answered" in heal_link(lab, direction).evidence[0]
 
 
+def test_a_cut_bites_where_nobody_is_there_to_ask(lab: Layout) -> None:
+    kill_target(lab, "east.postgres")
+    kill_target(lab, "west.postgres")
+    report = cut_link(lab, "east->west", CutMode.HANG)
+    assert report.bit
+    assert report.evidence[1:] == ("west->east: open", "east->west: cut (hang)")
+    assert heal_link(lab, "east->west").evidence == ("west->east: open", "east->west: open")
+
+
 def test_what_runs_cannot_be_started_twice(lab: Layout) -> None:
     report = start_target(lab, "east")
     assert not report.bit
@@ -172,6 +185,28 @@ def test_a_wrong_call_changes_nothing_and_says_why(
     assert observe_lab(lab).well
 
 
+def test_a_primary_that_is_promoted_stays_as_it_is(lab: Layout) -> None:
+    said = call("lab", "promote", "east", "--dir", lab.folder, "--json")
+    assert said.answer("lab-promote")["timeline"] == 1
+    roles = {part.part: part.role for part in observe_lab(lab).parts}
+    assert roles["east.postgres"].startswith("primary, commits wait for FIRST 1 (west)")
+
+
+def test_a_standby_that_could_not_come_back_is_not_taken_away(lab: Layout) -> None:
+    assert cut_link(lab, "both", CutMode.RESET).bit
+    said = call("lab", "rejoin", "west", "--dir", lab.folder)
+    assert said.code == 4
+    assert "ZT301" in said.err
+    assert observe_lab(lab).well
+
+
+def test_a_demo_leaves_a_lab_that_was_there_before_alone(lab: Layout) -> None:
+    said = call("demo", "--dir", lab.folder)
+    assert said.code == 3
+    assert "ZT204" in said.err
+    assert observe_lab(lab).well
+
+
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert "ZT210" in call("lab", "up", "--dir", str(tmp_path / "file")).err
@@ -197,11 +232,9 @@ def test_without_java_the_lab_says_what_to_type(tmp_path: Path) -> None:
 
 
 def test_a_jar_with_a_wrong_digest_is_refused_by_name(tmp_path: Path) -> None:
-    from zerotail.jars import jars_folder
-
     here = jars_folder("kafka")
     there = tmp_path / "cache" / "jars" / here.parent.name
-    shutil.copytree(here, there / "kafka", copy_function=os.link)
+    shutil.copytree(here, there / "kafka", copy_function=os.symlink)
     victim = there / "kafka" / "kafka-clients-4.3.1.jar"
     victim.unlink()
     victim.write_bytes(b"something else")
@@ -219,9 +252,10 @@ def test_postgresql_programs_that_are_not_there_are_refused(tmp_path: Path) -> N
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder for a lab of the test's own, taken down whatever happens."""
-    yield tmp_path / "lab"
-    take_down(tmp_path / "lab")
+    """A folder for a lab of the test's own, with a name that is not easy to pass on, taken down whatever happens."""
+    folder = tmp_path / "a lab, schön €"
+    yield folder
+    take_down(folder)
 
 
 def test_two_labs_live_side_by_side(lab: Layout, folder: Path) -> None:
@@ -235,10 +269,13 @@ def test_two_labs_live_side_by_side(lab: Layout, folder: Path) -> None:
     assert observe_lab(lab).well
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_up_leaves_nothing(folder: Path, number: signal.Signals) -> None:
     with subprocess.Popen([*PROGRAM, "lab", "up", "--dir", str(folder)], stderr=subprocess.PIPE, text=True) as up:
         wait_until("servers are being started", lambda: len(processes_of(folder)) >= 4, Deadline.after(30))
+        up.send_signal(number)
+        # And once more, by somebody who has no patience, while the servers are being ended.
+        wait_until("they are being ended", lambda: len(processes_of(folder)) < 4, Deadline.after(30))
         up.send_signal(number)
         _, complained = up.communicate(timeout=60)
     assert up.returncode == 130
@@ -255,7 +292,7 @@ def test_what_a_killed_up_leaves_is_found_by_down(folder: Path) -> None:
     (folder / "lab.json").write_text("{")  # and its state is of no use
     assert call("lab", "status", "--dir", str(folder)).code == 3
     said = call("lab", "down", "--dir", str(folder), "--json")
-    assert said.answer("lab-down")["ended"] >= 4
+    assert said.answer("lab-down")["ended"] >= 1  # what only prepares a server has ended by itself, perhaps
     assert processes_of(folder) == []
     assert not folder.exists()
     assert call("lab", "down", "--dir", str(folder)).code == 0
@@ -270,6 +307,33 @@ def test_three_brokers_keep_a_cluster_when_one_is_killed(folder: Path) -> None:
     )
     assert start_target(layout, "east.kafka.2").bit
     assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
+
+
+def test_a_destroyed_cluster_of_three_begins_anew_and_a_lost_node_joins_its_cluster_again(folder: Path) -> None:
+    layout = bring_up(LabSettings(folder, brokers=3))
+    assert destroy_site(layout, "east").bit
+    assert start_target(layout, "east.kafka").bit
+    assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
+    kill_target(layout, "east.kafka.2")
+    shutil.rmtree(layout.folder_of("east.kafka.2") / "data")
+    assert start_target(layout, "east.kafka.2").bit
+    assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
+
+
+def test_a_class_archive_is_made_where_scratch_files_are_on_another_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = jars_folder("kafka")
+    shutil.copytree(here, tmp_path / "jars" / here.parent.name / "kafka")
+    monkeypatch.setenv("ZEROTAIL_CACHE", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", "/dev/shm")  # noqa: S108
+    _classpath.cache_clear()
+    try:
+        archive = make_class_archive()
+    finally:
+        _classpath.cache_clear()
+    assert archive is not None
+    assert archive.is_file()
 
 
 def test_a_short_soak_leaves_nothing() -> None:

@@ -191,6 +191,7 @@ def test_an_error_from_commit_is_no_abort(pair: Pair) -> None:
                     session.execute(INSERT, (number,))
             finally:
                 tracer.kill()
+    pair.wait_until_sessions_are_ended()
     with control_session(pair.layout) as control:
         recovered = Pair(pair.layout, control)
         assert recovered.visible_on_primary(number)

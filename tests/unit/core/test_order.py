@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 
@@ -63,6 +66,13 @@ def test_runs_are_equal_by_content() -> None:
         hash(EXAMPLE)
 
 
+def test_runs_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        EXAMPLE.counts = numbers(1)  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        Run(A, 2).count = 3  # type: ignore[misc]
+
+
 def test_runs_print_shortly() -> None:
     assert repr(EXAMPLE) == "Runs(1×2 2×2 1×1)"
     assert repr(Runs.of_records([1, 2] * 10)) == "Runs(" + " ".join(["1×1 2×1"] * 10) + ")"
@@ -103,7 +113,7 @@ def test_records_before_and_beyond_an_order_have_no_position_in_it() -> None:
 
 
 def test_before_and_beyond_compare_with_every_position_as_their_names_say() -> None:
-    assert BEFORE < 0 < 2**62 < BEYOND
+    assert (BEFORE, BEYOND) == (-1, 2**63 - 1)
 
 
 @pytest.mark.parametrize(
@@ -169,6 +179,23 @@ def test_consecutive_records_of_a_producer_are_found_together() -> None:
 def test_indexes_count_the_known_producers_and_are_minus_one_for_the_others() -> None:
     order = Order(EXAMPLE, before={C: Serial(4)})
     assert order.indexes_of(numbers(0, A, B, 3, C, 8)).tolist() == [-1, 0, 1, -1, 2, -1]
+
+
+def test_an_order_can_be_sent_to_another_process() -> None:
+    order = Order(EXAMPLE, before={B: Serial(10)}, first_position=100)
+    copy = pickle.loads(pickle.dumps(order))  # noqa: S301
+    assert copy.runs == order.runs
+    assert copy.vector_after == order.vector_after
+    assert [copy.record_at(Position(p)) for p in range(100, 105)] == [
+        order.record_at(Position(p)) for p in range(100, 105)
+    ]
+
+
+def test_the_arrays_of_an_order_cannot_be_changed() -> None:
+    order = Order(EXAMPLE)
+    for shared in (order.indexes, order.starts, order.first_serials):
+        with pytest.raises(ValueError, match="read-only"):
+            shared[0] = 1
 
 
 def test_more_producers_than_an_index_can_count_are_misused() -> None:

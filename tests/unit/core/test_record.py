@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from zerotail.core import record
 from zerotail.core.identity import Epoch, ProducerNumber, Serial
 from zerotail.core.record import (
     NO_DIGEST,
@@ -82,6 +83,9 @@ def test_no_value_and_an_empty_value_have_different_digests() -> None:
 def test_the_smallest_and_largest_numbers_come_back(header: Header) -> None:
     assert decode(encode(header)) == header
     assert rows_of(pa.array([encode(header)])) == [header]
+    digest = np.frombuffer(header.digest, dtype="<u8")
+    column = encode_column(header.epoch, header.producer, header.serial, digest)
+    assert column.to_pylist() == [encode(header)]
 
 
 @pytest.mark.parametrize(
@@ -241,6 +245,26 @@ def test_more_headers_than_a_column_can_hold_are_misused_before_memory_is_taken(
     most = (2**31 - 1) // 32
     with pytest.raises(Misused, match=f"one column holds {most} headers at most, not {most + 1}"):
         encode_column(257, 2, np.broadcast_to(np.int64(1), most + 1), 0)
+
+
+def test_headers_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        HEADER.serial = Serial(2)  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        decode_column(pa.array([encode(HEADER)])).own = np.zeros(1, dtype=np.bool_)  # type: ignore[misc]
+
+
+def test_a_column_holds_exactly_as_many_headers_as_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "_MOST_ROWS", 3)
+    assert len(encode_column(257, 2, [1, 2, 3], 0)) == 3
+    with pytest.raises(Misused, match="3 headers at most, not 4"):
+        encode_column(257, 2, [1, 2, 3, 4], 0)
+
+
+def test_a_wrong_serial_is_named_even_beside_the_largest_epoch() -> None:
+    data = encode(replace(HEADER, epoch=Epoch(LARGEST)))
+    with pytest.raises(Refused, match="header has serial 0"):
+        decode(data[:16] + bytes(8) + data[24:])
 
 
 def test_digests_of_a_column_are_the_digests_of_its_values() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,18 @@ def test_many_producers_are_packed_in_more_than_a_byte_each(producers: int) -> N
     assert len(order.encoded) <= 1 + packed_bytes(2 * producers, producers)
 
 
+@BOTH_WAYS
+def test_runs_that_are_fewer_than_the_packed_bytes_but_not_shorter_are_packed(
+    few_records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment, "_FEW_RECORDS", few_records)
+    runs = Runs.of([(1, 41), *((2 + run % 4, 1) for run in range(22))])
+    assert (len(runs), packed_bytes(runs.records, 5)) == (23, 24)
+    order = encode_order(runs)
+    assert (order.encoded[0], len(order.encoded)) == (PACKED, 1 + 24)
+    assert decode_order(order) == runs
+
+
 def test_bursts_of_two_producers_cost_a_byte_each() -> None:
     order = encode_order(Runs.of([(1, 100), (2, 100)] * 500))
     assert (order.encoded[0], len(order.encoded)) == (RUNS, 1 + 1 + 1000)
@@ -138,14 +151,25 @@ def test_what_no_encoding_gives_is_broken_and_says_why(
     assert broken.value.tries == ("zerotail journal verify", "zerotail journal compare")
 
 
-@BOTH_WAYS
-def test_a_run_longer_than_the_segment_is_broken_before_sums_run_over(
-    few_records: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("few_records", "what"),
+    [
+        (0, "a run has 9223372036854775808 records"),
+        (2**62, "the encoded counts are {1: 18446744073709551617, 2: 2}"),
+    ],
+)
+def test_runs_so_long_that_their_sum_runs_over_to_the_right_count_are_broken(
+    few_records: int, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segment, "_FEW_RECORDS", few_records)
-    endless = b"\xff" * 8 + b"\x7f"
-    with pytest.raises(Broken, match=r"a run has 9223372036854775808 records|the encoded counts are"):
-        decode_order(order_of([1, 2], [3, 2], "01" + "0201" + "00" + 2 * endless.hex()))
+    endless = "ff" * 8 + "7f"
+    with pytest.raises(Broken, match=re.escape(what)):
+        decode_order(order_of([1, 2], [1, 2], "01" + "00" + "00" + endless + "00" + endless))
+
+
+def test_a_segments_order_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        A_B_A.encoded = b""  # type: ignore[misc]
 
 
 def test_short_and_long_segments_differ_at_64_records(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,3 +183,12 @@ def test_short_and_long_segments_differ_at_64_records(monkeypatch: pytest.Monkey
     assert decode_order(encode_order(longer)) == longer
     with pytest.raises(AssertionError):
         encode_order(shorter)
+
+
+def test_runs_of_short_and_of_long_segments_are_read_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorter, longer = encode_order(Runs.of([(1, 31), (2, 32)])), encode_order(Runs.of([(1, 32), (2, 32)]))
+    assert (shorter.encoded[0], longer.encoded[0]) == (RUNS, RUNS)
+    few, many = Runs.of([(1, 1)]), Runs.of([(2, 2)])
+    monkeypatch.setattr(segment, "_runs_of_few", lambda *_: few)
+    monkeypatch.setattr(segment, "_runs_of_many", lambda *_: many)
+    assert (decode_order(shorter), decode_order(longer)) == (few, many)

@@ -12,6 +12,7 @@ import pytest
 
 from histories import clean
 from planted import PLANTED, each, put
+from planted.senders import older_sender_comes_through
 from zerotail.core.verdict import Doubt, Outcome, Verdict, Violation
 from zerotail.drill.checker import check
 from zerotail.drill.checker.names import RULE_NAMES
@@ -24,9 +25,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "verdicts.md").read_text()
 
 def failed_verdict() -> Verdict:
     events, expect = clean(5)
-    attempt = next(
-        a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3"
-    )
+    attempt = next(a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3")
     return check(put(events, attempt, attempt, attempt), expect)
 
 
@@ -89,6 +88,13 @@ def test_every_kind_of_event_has_a_line_of_its_own() -> None:
 def test_the_page_of_rules_has_every_rule_under_its_name() -> None:
     told = dict(re.findall(r"^\| \*\*([SLN]\d+)\*\* ([^|]+?) \|", PAGE, flags=re.MULTILINE))
     assert told == RULE_NAMES
+
+
+def test_the_screen_on_the_page_is_a_real_one() -> None:
+    events, expect = clean(393)
+    broken = older_sender_comes_through(random.Random(393), events)
+    assert broken is not None
+    assert f"```\n{verdict_as_text(check(broken, expect))}```\n" in PAGE
 
 
 def test_every_event_that_the_page_names_exists() -> None:

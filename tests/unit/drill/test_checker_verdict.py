@@ -13,10 +13,12 @@ from msgspec.structs import replace
 import zerotail.drill.checker
 from histories import clean
 from planted import each, put
+from planted.clients import submission_came_after_a_later_serial_was_acknowledged
 from zerotail.core.identity import Serial
 from zerotail.core.verdict import Doubt, Outcome, Verdict, Violation
 from zerotail.drill.checker import SIMULATED, Expect, check
 from zerotail.drill.history import (
+    ChannelClaimed,
     ChannelDeclared,
     DivergentSegment,
     EmissionAttempted,
@@ -24,9 +26,12 @@ from zerotail.drill.history import (
     FaultBegan,
     FinalSegment,
     FinalSite,
+    Released,
     StageDeclared,
     StateReached,
     SubmitAccepted,
+    SubmitInvoked,
+    SubmitUnknown,
 )
 from zerotail.drill.recording import History
 
@@ -60,9 +65,7 @@ def test_violations_come_in_the_order_of_the_rule_list() -> None:
 
 def test_a_witness_names_file_and_line_and_tells_what_happened() -> None:
     events, expect = clean(5)
-    attempt = next(
-        a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3"
-    )
+    attempt = next(a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3")
     verdict = check(put(events, attempt, attempt, attempt), expect)
     assert verdict.broken_rules == ("S3",)
     (violation,) = verdict.violations
@@ -77,10 +80,11 @@ def test_a_witness_names_file_and_line_and_tells_what_happened() -> None:
 
 def test_the_same_violation_many_times_is_one_entry_with_a_count() -> None:
     events, expect = clean(5)
-    answers = each(events, SubmitAccepted)
+    told = {answer.id for answer in each(events, SubmitAccepted)}
     wrong = [replace(e, serial=Serial(900)) if type(e) is SubmitAccepted else e for e in events]
     (violation,) = check(wrong, expect).violations
-    assert (violation.rule, violation.count) == ("S14", len(answers))
+    assert (violation.rule, violation.count) == ("S14", len(told))
+    assert violation.witness[0].sequence == each(events, SubmitAccepted)[0].sequence
 
 
 def test_judging_changes_nothing_and_gives_the_same_twice() -> None:
@@ -98,6 +102,17 @@ def test_a_serial_that_is_told_late_still_counts() -> None:
     assert check(put(events, answer, first, answer), expect).outcome is Outcome.PASSED
     lie = replace(answer, serial=Serial(answer.serial + 1))
     assert check(put(events, answer, first, lie), expect).broken_rules == ("S14",)
+
+
+def test_serials_that_the_business_gives_need_not_follow_the_clock() -> None:
+    for seed in range(100):
+        events, expect = clean(seed)
+        late = submission_came_after_a_later_serial_was_acknowledged(random.Random(seed), events)
+        if late is None:
+            continue
+        given = [replace(event, serial=Serial(1)) if type(event) is SubmitInvoked else event for event in late]
+        assert check(late, expect).broken_rules == ("S19",)
+        assert check(given, expect).broken_rules == ()
 
 
 def test_an_ended_lineage_that_emitted_the_same_is_harmless() -> None:
@@ -164,6 +179,27 @@ def test_a_fault_without_work_during_it_leaves_the_verdict_open() -> None:
     assert check(events, strict).outcome is Outcome.PASSED
 
 
+def test_work_before_a_fault_counts_only_when_it_was_completed() -> None:
+    events, expect = clean(5)
+    fault = next(f for f in each(events, FaultBegan))
+    only_asked = [e for e in events if type(e) not in (EmissionAttempted, SubmitAccepted) or e.time > fault.time]
+    assert "N3" in check(only_asked, expect).open_rules
+
+
+def test_the_states_that_were_reached_are_counted_as_they_happened() -> None:
+    for seed in range(30):
+        events, expect = clean(seed)
+        counted = check(events, expect).counted
+        releases, opened = each(events, Released), each(events, EpochOpened)
+        assert counted.get("exposed release", 0) == sum(r.by == "exposure" for r in releases)
+        assert counted.get("takeover", 0) == sum(o.cause == "takeover" for o in opened)
+        assert counted.get("unknown outcome", 0) == len(each(events, SubmitUnknown))
+        assert counted["faults"] == len(each(events, FaultBegan))
+        refused = sum(c.answer == "older-epoch" for c in each(events, ChannelClaimed))
+        refused += sum(a.answer == "older-epoch" for a in each(events, EmissionAttempted))
+        assert counted.get("refused by fence", 0) == refused
+
+
 def test_an_idle_channel_and_idle_clients_leave_the_verdict_open() -> None:
     events, expect = clean(5)
     idle = ChannelDeclared(channel="idle", stage="settle", receiver="R1")  # type: ignore[arg-type]
@@ -192,8 +228,7 @@ def test_a_simulated_run_needs_neither_faults_nor_a_standby() -> None:
     bare = [
         event
         for event in events
-        if (type(event) is not FaultBegan and getattr(event, "site", site) == site)
-        or type(event) is EpochOpened
+        if (type(event) is not FaultBegan and getattr(event, "site", site) == site) or type(event) is EpochOpened
     ]
     assert "N2" not in check(bare, SIMULATED).open_rules
     assert check(events, SIMULATED).outcome is Outcome.PASSED

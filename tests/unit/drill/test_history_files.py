@@ -36,6 +36,13 @@ def test_events_of_all_recorders_are_merged_by_time_recorder_and_sequence(tmp_pa
     assert states(tmp_path) == ["e1", "w1", "o1", "e2", "w2"]
 
 
+def test_recorders_whose_names_begin_alike_are_merged_by_name(tmp_path: Path) -> None:
+    for recorder in ("emitter-west", "emitter", "emitter.2"):
+        write(tmp_path, recorder, recorder)
+    assert states(tmp_path) == ["emitter", "emitter-west", "emitter.2"]
+    assert list(read_history(tmp_path).events) == merged(read_history(tmp_path).events)
+
+
 def test_a_written_history_is_read_back_as_it_was_and_judged_alike(tmp_path: Path) -> None:
     events, expect = clean(7)
     recorders = {event.recorder for event in events}

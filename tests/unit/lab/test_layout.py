@@ -101,3 +101,13 @@ def test_a_lab_of_another_version_or_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lab.json").write_text(text.replace('"version": 1', '"version": 2'))
     with pytest.raises(Refused, match="another version"):
         require_layout(tmp_path)
+
+
+def test_a_file_in_place_of_the_folder_is_no_lab(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert find_layout(tmp_path / "file") is None
+
+
+def test_a_folder_that_cannot_be_looked_into_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="cannot be read"):
+        find_layout(tmp_path / ("x" * 300))

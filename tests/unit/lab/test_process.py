@@ -118,3 +118,11 @@ def test_a_stranger_with_an_unreadable_name_disturbs_nobody(folder: Path, tmp_pa
             assert [process.part for process in wait_for(folder, 1)] == ["east.thing"]
         finally:
             stranger.kill()
+
+
+def test_a_lab_is_found_in_a_folder_whose_name_is_no_text(folder: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(folder) + b"/\xff"))
+    odd.mkdir()
+    start(odd, Command("east.thing", WAIT_FOR_EVER, odd))
+    wait_until("it is found", lambda: processes_of(odd), Deadline.after(10))
+    assert len(kill(odd, {"east.thing"}, Deadline.after(10))) == 1

@@ -77,6 +77,8 @@ def admit(serials: Numbers, expected: int) -> Admitted:
     ([1, 3, 5], [0, 2], [4])
     """
     breaks = (np.flatnonzero(np.diff(serials) != 1) + 1).tolist()
+    if not breaks and len(serials) and serials[0] == expected:
+        return Admitted(np.arange(len(serials)), _NO_ROWS, _NO_ROWS)
     news, repeats, gaps = [_NO_ROWS], [_NO_ROWS], [_NO_ROWS]
     for begin, end in pairwise([0, *breaks, len(serials)]):
         first = int(serials[begin]) if begin < end else expected
@@ -100,11 +102,12 @@ def sort_arrivals(batch: Batch, merge: Merge, aside: Collection[ProducerNumber] 
     beyond = [np.flatnonzero(indexes < 0)]
     for index, all_mine in split(indexes, len(order.producers)):
         producer = order.producers[index]
-        behind = batch.serials[all_mine] > order.vector_after[producer]
+        serials = batch.serials[all_mine]
+        behind = serials > order.vector_after[producer]
         beyond.append(all_mine[behind])
         if producer not in aside:
             mine = all_mine[~behind]
-            admitted = admit(batch.serials[mine], merge.expected(producer))
+            admitted = admit(serials[~behind], merge.expected(producer))
             repeats += len(admitted.repeats)
             gaps += len(admitted.gaps)
             if len(admitted.news):

@@ -41,6 +41,7 @@ class Batch:
     def of(cls, payload: pa.RecordBatch, *, header: str = HEADER_NAME, offset: str = OFFSET_NAME) -> Batch:
         """The batch of a payload that has a column of headers and one of offsets.
 
+        >>> from zerotail.core.record import encode_column
         >>> headers = encode_column(257, 1, [1, 2], 0)
         >>> batch = Batch.of(pa.record_batch({"zt": headers, "offset": [7, 8], "value": [b"a", b"b"]}))
         >>> batch.serials.tolist(), batch.offsets.tolist()

@@ -58,7 +58,7 @@ class CacheLimit:
 
     def step(self, batch: Batch) -> int:
         """How many rows of a batch to take in at once when all of them are too many."""
-        row_bytes = max(1, batch.payload.nbytes // len(batch))
+        row_bytes = max(1, int(batch.payload.nbytes) // len(batch))
         return max(1, min(self.messages, self.bytes // row_bytes) // _STEPS_PER_LIMIT)
 
 
@@ -72,12 +72,14 @@ class _Lag:
 
 
 def bounded(order: Order, log: Log, limit: CacheLimit) -> Restored:
-    """The records of the order, in order, with no more than the limit kept; a missing record is refused by
-    name.
+    """The records of the order, in order, with no more than the limit kept; refused if one is missing.
 
-    >>> restored = bounded(order, log, CacheLimit(messages=10_000, bytes=64_000_000))
-    >>> for batch in restored:
-    ...     apply(batch)
+    `log` is any partition that can be opened at an offset:
+
+        restored = bounded(order, log, CacheLimit(messages=10_000, bytes=64_000_000))
+        for batch in restored:
+            apply(batch)
+        print(restored.statistics)
     """
     tally = Tally()
     tally.count(partition_records=log.records)
@@ -122,9 +124,10 @@ class _Bounded:
         self._rest = rest.slice(taken) if taken < len(rest) else None
 
     def _plan_within_limit(self, rest: Batch, passing: int) -> Intake | None:
-        """The first rows of the rest, as many as fit; None if none do, but some can pass.
+        """The first rows of the rest: all, or a step. If they do not fit, producers are evicted until they
+        do.
 
-        Otherwise producers are evicted until some rows fit.
+        None if a whole step can pass instead; passing less at a time would crawl along a full cache.
         """
         while True:
             intake = plan_intake(self._merge, rest.slice(0, self._step), self._lags)
@@ -132,7 +135,7 @@ class _Bounded:
                 return intake
             if self._step is None:
                 self._step = self._limit.step(rest)
-            elif passing:
+            elif passing >= self._step:
                 return None
             else:
                 self._evict(intake)

@@ -20,10 +20,15 @@ from zerotail.core.merge import ROWS_PER_BATCH, missing_record
 from zerotail.core.order import BEYOND, Numbers, Order
 from zerotail.core.restoration.batch import Batch
 from zerotail.core.restoration.statistics import Restored, Tally
+from zerotail.errors import Misused
+
+_MOST_BYTES = 2**31 - 1
 
 
 def scatter(order: Order, batches: Iterable[Batch], *, window: int = ROWS_PER_BATCH) -> Restored:
     """The records of the order, in order, a window at a time; a missing record is refused by name."""
+    if window < 1:
+        raise Misused(f"a window holds 1 record at least, not {window}")
     tally = Tally()
     return Restored(_Scatter(order, window, tally).run(iter(batches)), tally)
 
@@ -33,20 +38,21 @@ class _Window:
 
     def __init__(self, first_position: int, next_position: int) -> None:
         self.first_position = first_position
-        self.next_position = next_position
         self.rows = np.full(next_position - first_position, -1, dtype=np.int64)
         """For each position its row, counted through all parts; -1 if it is missing."""
         self.times = np.zeros(len(self.rows), dtype=np.int64)
         """For each position when its record arrived: how many news had arrived before."""
         self.parts: list[pa.RecordBatch] = []
-        self.rows_kept = 0
         self.records = 0
         self.held_bytes = 0
 
-    def missing(self) -> Position | None:
-        """The first position that has no record."""
-        if self.records == len(self.rows):
-            return None
+    @property
+    def is_full(self) -> bool:
+        """Whether every position has its record."""
+        return self.records == len(self.rows)
+
+    def first_missing(self) -> Position:
+        """The first position that has no record, in a window that is not full."""
         return Position(self.first_position + int((self.rows < 0).argmax()))
 
     def vacant(self, positions: Numbers) -> npt.NDArray[np.bool_]:
@@ -61,15 +67,21 @@ class _Window:
     def put(self, positions: Numbers, times: Numbers, part: pa.RecordBatch) -> None:
         """Keep rows at their positions, none of which has one yet."""
         places = positions - self.first_position
-        self.rows[places] = np.arange(self.rows_kept, self.rows_kept + len(places))
+        self.rows[places] = np.arange(self.records, self.records + len(places))
         self.times[places] = times
         self.parts.append(part)
-        self.rows_kept += len(places)
         self.records += len(places)
         self.held_bytes += part.nbytes
 
     def gather(self) -> pa.RecordBatch:
         """All rows, in order."""
+        if self.held_bytes > _MOST_BYTES:
+            held = f"a window of {self.records} records holds {self.held_bytes} bytes"
+            raise Misused(
+                f"{held}; {_MOST_BYTES} is the most",
+                why="Arrow counts the bytes of a column with 32 bits.",
+                tries=["scatter(…, window=…) with fewer records, or the unbounded restoration"],
+            )
         source = self.parts[0] if len(self.parts) == 1 else pa.concat_batches(self.parts)
         return source.take(pa.array(self.rows))
 
@@ -91,14 +103,12 @@ class _Scatter:
         while self._first * self._size < len(self._order):
             batch = next(batches, None)
             if batch is None:
-                position = self._window(self._first).missing()
-                assert position is not None  # noqa: S101  # a full window would have left
-                raise missing_record(*self._order.record_at(position), position)
+                raise missing_record(self._order, self._window(self._first).first_missing())
             self._tally.poll(batch)
             self._tally.count(partition_records=batch.records_read, foreign=batch.foreign)
             if len(batch):
                 self._take_in(batch)
-            while (window := self._windows.get(self._first)) is not None and window.missing() is None:
+            while (window := self._windows.get(self._first)) is not None and window.is_full:
                 self._count(self._windows.pop(self._first))
                 self._first += 1
                 yield window.gather()
@@ -116,7 +126,7 @@ class _Scatter:
             self._tally.leave(int(batch.offsets[beyond[0]]))
         self._tally.read_to(int(batch.offsets[-1]) + 1)
         numbers = (positions - self._order.first_position) // self._size
-        wanted = (numbers >= self._first) & (positions >= self._order.first_position) & (positions != BEYOND)
+        wanted = (numbers >= self._first) & (positions != BEYOND)
         kept = np.zeros(len(batch), dtype=np.bool_)
         rows_by_window: dict[int, npt.NDArray[np.intp]] = {}
         for ahead in np.flatnonzero(np.bincount(numbers[wanted] - self._first)).tolist():

@@ -38,15 +38,17 @@ def _skip(vector: Vector, batches: Iterable[Batch], tally: Tally) -> Iterator[pa
             known = Order(Runs.of([]), before=last)
             indexes = known.indexes_of(batch.producers)
         news = np.zeros(len(batch), dtype=np.bool_)
+        skipped = repeats = gaps = 0
         for index, rows in split(indexes, len(known.producers)):
             producer = known.producers[index]
             serials = batch.serials[rows]
             admitted = admit(serials, last[producer] + 1)
             last[producer] = Serial(last[producer] + len(admitted.news))
             news[rows[admitted.news]] = True
-            skipped = int((serials <= vector.get(producer, 0)).sum())
-            tally.count(skipped=skipped, repeats=len(admitted.repeats) - skipped, gaps=len(admitted.gaps))
+            skipped += int((serials <= vector.get(producer, 0)).sum())
+            repeats += len(admitted.repeats)
+            gaps += len(admitted.gaps)
         fresh = int(news.sum())
-        tally.count(first_hits=fresh)
+        tally.count(first_hits=fresh, skipped=skipped, repeats=repeats - skipped, gaps=gaps)
         if fresh:
             yield batch.payload if fresh == len(batch) else batch.payload.filter(pa.array(news))

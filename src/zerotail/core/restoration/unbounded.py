@@ -19,8 +19,15 @@ from zerotail.core.restoration.statistics import Restored, Tally
 def unbounded(order: Order, batches: Iterable[Batch]) -> Restored:
     """The records of the order, in order; a missing record is refused by name.
 
-    >>> for batch in unbounded(order, map(Batch.of, payloads)):
-    ...     apply(batch)
+    >>> from zerotail.core.order import Runs
+    >>> from zerotail.core.record import encode_column
+    >>> headers = encode_column(257, [2, 1], [1, 1], 0)
+    >>> payload = pa.record_batch({"zt": headers, "offset": [0, 1], "value": ["b1", "a1"]})
+    >>> restored = unbounded(Order(Runs.of([(1, 1), (2, 1)])), [Batch.of(payload)])
+    >>> [value for batch in restored for value in batch.to_pydict()["value"]]
+    ['a1', 'b1']
+    >>> restored.statistics.first_hits, restored.statistics.cache_hits
+    (1, 1)
     """
     tally = Tally()
     return Restored(_unbounded(Merge(order), iter(batches), tally), tally)

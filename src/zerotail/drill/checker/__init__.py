@@ -98,9 +98,7 @@ def check(
         rules |= _WITH_FINAL_JOURNAL
     if expect.fenced_process_limit is not None:
         rules["L4"] = partial(fenced_process_ends, limit=expect.fenced_process_limit)
-    violations = [
-        violation for name, rule in rules.items() if (violation := _smallest(name, rule(facts))) is not None
-    ]
+    violations = [violation for name, rule in rules.items() if (violation := _smallest(name, rule(facts))) is not None]
     violations.sort(key=lambda violation: (violation.rule[0] == "L", int(violation.rule[1:])))
     reached = reached_states(facts)
     return Verdict(

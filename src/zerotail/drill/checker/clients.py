@@ -44,7 +44,7 @@ def real_time(facts: Facts) -> Iterator[Finding]:
             row = row_of.get(event.id)
             if row is not None and event.id not in submitted and event.serial is None:
                 serial, acknowledged = highest.get((row.producer, row.partition), (0, None))
-                if acknowledged is not None and row.serial <= serial:
+                if acknowledged is not None and row.serial < serial:
                     says = f"{event.id} stands before {acknowledged.id}, acknowledged before it was submitted"
                     yield Finding(says, (acknowledged, event))
             submitted.add(event.id)

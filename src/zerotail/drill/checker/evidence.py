@@ -62,9 +62,7 @@ SIMULATED = Expect(
 """A simulated run chooses its faults itself and counts over many runs what was reached."""
 
 
-def find_doubts(
-    history: History, facts: Facts, reached: Mapping[str, int], expect: Expect
-) -> Iterator[Doubt]:
+def find_doubts(history: History, facts: Facts, reached: Mapping[str, int], expect: Expect) -> Iterator[Doubt]:
     """All reasons that leave the verdict open; `reached` are the states that the run has reached."""
     yield from (Doubt("N1", sentence) for sentence in history.damaged)
     yield from _faults_bit(facts, expect)

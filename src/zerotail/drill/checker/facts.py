@@ -65,9 +65,7 @@ Source: TypeAlias = tuple[ProducerName, PartitionNumber]
 Owed: TypeAlias = "FinalInstruction | FinalSegment"
 """Where a record that a stage has to take is written down: its row, or the upstream segment that emits it."""
 Submission: TypeAlias = SubmitInvoked | SubmitAccepted | SubmitFailed | SubmitUnknown
-Sending: TypeAlias = (
-    EpochOpened | ModeChanged | ReplicationChanged | Released | ChannelClaimed | EmissionAttempted
-)
+Sending: TypeAlias = EpochOpened | ModeChanged | ReplicationChanged | Released | ChannelClaimed | EmissionAttempted
 
 
 class Facts:
@@ -135,10 +133,14 @@ class Facts:
     # The final journal.
 
     @cached_property
+    def active_sites(self) -> list[FinalSite]:
+        """The sites that ended active; one, if all is well."""
+        return list({site.site: site for site in self.sites if site.role == "active"}.values())
+
+    @cached_property
     def active(self) -> FinalSite | None:
         """The site whose journal is the final one; None if none says so, or if more than one does."""
-        found = [site for site in self.sites if site.role == "active"]
-        return found[0] if len(found) == 1 else None
+        return self.active_sites[0] if len(self.active_sites) == 1 else None
 
     @cached_property
     def journals(self) -> dict[SiteName, dict[Place, list[FinalSegment]]]:
@@ -170,9 +172,7 @@ class Facts:
     @cached_property
     def taken(self) -> dict[tuple[StageName, PartitionNumber, ProducerName], Counting[FinalSegment]]:
         """Which serials of each producer the final journal holds."""
-        taken: dict[tuple[StageName, PartitionNumber, ProducerName], Counting[FinalSegment]] = defaultdict(
-            Counting
-        )
+        taken: dict[tuple[StageName, PartitionNumber, ProducerName], Counting[FinalSegment]] = defaultdict(Counting)
         for (stage, partition), segments in self.journal.items():
             for segment in segments:
                 for run in segment.runs:

@@ -62,9 +62,7 @@ def _records_nobody_wrote(facts: Facts) -> Iterator[Finding]:
             for run in segment.runs:
                 owed = facts.owed.get((run.producer, partition), {})
                 known = stage in facts.takers.get(run.producer, ())
-                for serial, digest in zip(
-                    range(run.first_serial, run.first_serial + run.count), digests, strict=False
-                ):
+                for serial, digest in zip(range(run.first_serial, run.first_serial + run.count), digests, strict=False):
                     origin = owed.get(Serial(serial))
                     if origin is not None and origin[0] == digest and known:
                         continue
@@ -109,9 +107,7 @@ def _emissions_of_a_dead_lineage(facts: Facts, divergent: DivergentSegment) -> I
             continue
         for attempt in facts.accepted.get(stream, ()):
             if attempt.number == emission.number and attempt.digest == emission.digest:
-                says = (
-                    f"emission {emission.number} of {emission.channel} was accepted from a lineage that ended"
-                )
+                says = f"emission {emission.number} of {emission.channel} was accepted from a lineage that ended"
                 yield Finding(says, (divergent, attempt))
 
 

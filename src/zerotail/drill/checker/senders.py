@@ -106,9 +106,7 @@ def epoch_discipline(facts: Facts) -> Iterator[Finding]:
                 yield Finding(f"epoch {event.epoch} sent and is not in the final lineage", (event,))
 
 
-def _claim_out_of_order(
-    claim: ChannelClaimed, opened: EpochOpened | None, highest: _Highest
-) -> Iterator[Finding]:
+def _claim_out_of_order(claim: ChannelClaimed, opened: EpochOpened | None, highest: _Highest) -> Iterator[Finding]:
     if opened is None:
         yield Finding(f"epoch {claim.epoch} was claimed at {claim.channel} and never opened before", (claim,))
     elif opened.site != claim.site:

@@ -41,9 +41,8 @@ def canonical_content(segment: FinalSegment) -> bytes:
 
 def prefix_agreement(facts: Facts) -> Iterator[Finding]:
     """S9: the standby has the same journal and rows, a deposed site the same journal up to the cut."""
-    active_sites = [site for site in facts.sites if site.role == "active"]
-    if len(active_sites) > 1:
-        yield Finding("two sites ended active", tuple(active_sites[:2]))
+    if len(facts.active_sites) > 1:
+        yield Finding("two sites ended active", tuple(facts.active_sites[:2]))
     if facts.active is None:
         return
     for site in facts.sites:
@@ -51,9 +50,7 @@ def prefix_agreement(facts: Facts) -> Iterator[Finding]:
             yield from _different_journal(facts, site)
         if site.role == "standby":
             yield from _different_rows(facts, [row for row in facts.instructions if row.site == site.site])
-    for place in sorted(
-        {*facts.journal, *((cut.stage, cut.partition) for e in facts.opened for cut in e.cuts)}
-    ):
+    for place in sorted({*facts.journal, *((cut.stage, cut.partition) for e in facts.opened for cut in e.cuts)}):
         yield from _cut_not_in_journal(facts, place)
 
 
@@ -149,9 +146,7 @@ def hash_chain(facts: Facts, content_of: ContentOf = canonical_content) -> Itera
             before: FinalSegment | None = None
             for segment in segments:
                 if segment.chain or segment.content:
-                    yield from _broken_link(
-                        before, segment, content_of, f"segment {segment.segment} at {site}"
-                    )
+                    yield from _broken_link(before, segment, content_of, f"segment {segment.segment} at {site}")
                 before = segment
 
 
@@ -163,9 +158,7 @@ def _broken_link(
         yield Finding(f"{name} is not what was hashed when it was written", (segment,))
     previous = before.chain if before else FIRST_PREVIOUS
     if segment.previous != previous:
-        yield Finding(
-            f"{name} does not follow the one before it", (before, segment) if before else (segment,)
-        )
+        yield Finding(f"{name} does not follow the one before it", (before, segment) if before else (segment,))
     try:
         link = bytes.fromhex(segment.previous)
     except ValueError:
@@ -197,9 +190,7 @@ def fence_is_final(facts: Facts) -> Iterator[Finding]:
     for segments in facts.journal.values():
         for before, after in pairwise(segments):
             if after.epoch < before.epoch:
-                says = (
-                    f"segment {after.segment} is of epoch {after.epoch}, behind one of epoch {before.epoch}"
-                )
+                says = f"segment {after.segment} is of epoch {after.epoch}, behind one of epoch {before.epoch}"
                 yield Finding(says, (before, after))
     for place, segments in facts.journal.items():
         for opened, cut in _cuts(facts, place):

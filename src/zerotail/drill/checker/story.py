@@ -116,9 +116,7 @@ def _tell_end(
 ) -> str:
     match event:
         case FinalSite():
-            return (
-                f"{event.site} ends {event.role}, with epochs {', '.join(map(str, event.epochs)) or 'none'}"
-            )
+            return f"{event.site} ends {event.role}, with epochs {', '.join(map(str, event.epochs)) or 'none'}"
         case FinalInstruction():
             return (
                 f"row at {event.site}: {event.producer}, partition {event.partition}, serial {event.serial} "
@@ -168,9 +166,7 @@ def _tell_surroundings(
         case ProcessStarted():
             return f"{event.process} starts at {event.site}"
         case ProcessEnded():
-            return (
-                f"{event.process} ends with exit code {event.exit_code}: {event.reason or 'no reason given'}"
-            )
+            return f"{event.process} ends with exit code {event.exit_code}: {event.reason or 'no reason given'}"
         case FaultBegan():
             return f"fault {event.fault}: {event.action} {event.target}; seen: {event.evidence or 'nothing'}"
         case FaultEnded():
