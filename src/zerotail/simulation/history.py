@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Any
 
 from zerotail import ports
@@ -312,7 +312,7 @@ def _segment(
 
 
 def _digest(value: bytes) -> str:
-    return sha256(value).digest()[:16].hex()
+    return blake2b(value, digest_size=8).hexdigest()
 
 
 __all__ = ["Timeline", "check_run", "history_of"]
