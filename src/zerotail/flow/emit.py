@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from zerotail.core import receiver as receivers
 from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability
 from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, SiteName
 from zerotail.core.receiver import Doubt, DoubtPolicy, ReceiverClass, Resume, Welcome
 from zerotail.errors import Broken
@@ -116,6 +117,8 @@ def _send_all(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> S
         if isinstance(outcome, End) or outcome.next_number != behind:
             return outcome
         resume = outcome
+        if read.standing.lineage.current.durability is Durability.EXPOSED:
+            break  # nobody is asked, so look before each batch whether that still holds
     return resume
 
 
