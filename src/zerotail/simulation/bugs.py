@@ -57,11 +57,11 @@ class Bug:
     def narrowed(self, drawn: plans.Plan) -> plans.Plan:
         """A plan in which the bug can show."""
         changes = dict(self.where)
-        more = changes.pop("more_faults", ())
+        more, spacing = changes.pop("more_faults", ()), changes.pop("spacing", 37)
         if more:
             step = drawn.seed % max(1, drawn.horizon - 60)
             extra = [
-                plans.Fault(1 + (step + 37 * number) % drawn.horizon, kind, 40, drawn.seed + number)
+                plans.Fault(1 + (step + spacing * number) % drawn.horizon, kind, 40, drawn.seed + number)
                 for number, kind in enumerate(more)
             ]
             changes["faults"] = tuple(sorted((*drawn.faults, *extra), key=lambda fault: fault.step))
@@ -108,7 +108,12 @@ R1 = {"receiver": ReceiverClass.R1}
 R2 = {"receiver": ReceiverClass.R2}
 R3 = {"receiver": ReceiverClass.R3}
 HOPS = {"two_stages": True}
-INSIDE = {"more_faults": (plans.DB_FAILOVER, plans.TAKEOVER_BOTH, plans.DB_FAILOVER)}
+INSIDE = {
+    "clients": 2,
+    "instructions": 16,
+    "more_faults": (plans.LINK_ONE_WAY, plans.DB_FAILOVER) * 4,
+    "spacing": 11,
+}
 SITE_CHANGES = {"more_faults": (plans.TAKEOVER, plans.REJOIN, plans.TAKEOVER, plans.REJOIN)}
 BOTH_ALONE = {
     "receiver": ReceiverClass.R2,
@@ -272,7 +277,7 @@ def _() -> list[Patch]:
     "hop-before-the-gate-unfiltered",
     "the same, without the orphan filter",
     "S2",
-    where=HOPS | {"more_faults": (plans.DB_FAILOVER, plans.TAKEOVER_BOTH) * 2},
+    where=HOPS | INSIDE,
 )
 def _() -> list[Patch]:
     return [(produce, "pass_gate", _pretend), _no_limits()]
@@ -310,7 +315,7 @@ def _() -> list[Patch]:
     "instructions are stored on a timeline that has no epoch yet, so the cut covers rows that came later",
     "S2",
     "S14",
-    where=INSIDE | {"clients": 2, "instructions": 16},
+    where=INSIDE,
 )
 def _() -> list[Patch]:
     original = World._submit

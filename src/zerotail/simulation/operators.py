@@ -87,10 +87,14 @@ class Operators:
             self._run("rejoin", active, rejoin(OTHER[active], active, database_lost=lost))
 
     def expose(self) -> None:
-        """Go on alone: only while the other site is really out, and was not the one that went on last."""
-        active = self.world.active
-        if self.world.site_up[active] and (self.errant or not self.world.site_up[OTHER[active]]):
-            story = expose(self.world.topology.pipeline, active, NUMBER[active], OTHER[active])
+        """Go on alone: only while the other site is really out and nobody has promoted it; it is kept out
+        then.
+        """
+        active, other = self.world.active, OTHER[self.world.active]
+        is_out = not self.world.site_up[other] and self.world.servers[other].in_recovery
+        if self.world.site_up[active] and (is_out or self.errant):
+            self.world.out = other
+            story = expose(self.world.topology.pipeline, active, NUMBER[active], other)
             self._run("expose", active, story)
 
     def settle(self) -> None:
@@ -154,6 +158,7 @@ class Operators:
         ):
             self.rejoin()
             return
+        world.out = None
         if wish == plans.HANDOVER and self.busy.get("handover") is None:
             self.hand_over()
         elif wish == plans.TAKEOVER and self.busy.get(f"takeover {standby}") is None:

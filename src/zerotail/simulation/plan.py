@@ -140,6 +140,12 @@ def _draw_faults(random: Random, horizon: int) -> list[Fault]:
                 _fault(random, random.randrange(horizon), random.choice(kinds_of))
                 for _ in range(random.randrange(most + 1))
             ]
+    if random.random() < 0.25:
+        # A failover inside a site hurts most when the other site has not seen the last rows.
+        for _ in range(random.randrange(1, 4)):
+            step = random.randrange(horizon)
+            faults.append(_fault(random, step, random.choice((LINK_CUT, LINK_ONE_WAY))))
+            faults.append(_fault(random, step + random.randrange(2, 24), DB_FAILOVER))
     if SITE_DOWN in larger or SITE_DESTROYED in larger:
         faults.append(_fault(random, random.randrange(horizon), TAKEOVER))
     faults.sort(key=lambda fault: fault.step)
