@@ -152,7 +152,7 @@ def _ask(dsn: str, work: Callable[[Connection], T], *, writes: bool = True) -> T
         session.close()
     if isinstance(answer, ports.Refused):
         raise Refused(
-            f"{answer.reason}.", code="ZT311", tries=["zerotail emissions list --in-doubt    # what can be settled"]
+            f"{answer.reason}.", code="ZT604", tries=["zerotail emissions list --in-doubt    # what can be settled"]
         )
     if isinstance(answer, ports.Unreachable):
         raise Unavailable(f"the database at {where(dsn)} does not answer.", code="ZT301")

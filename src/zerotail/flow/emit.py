@@ -220,7 +220,7 @@ def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:
 def _conflict(lane: Lane, number: EmissionNumber) -> Broken:
     return Broken(
         f"the receiver of {lane.channel} has message {number} of partition {lane.partition} with other bytes",
-        code="ZT303",
+        code="ZT603",
         why="Two histories have reached one receiver.",
         tries=("zerotail journal compare", f"zerotail emissions list --channel {lane.channel}"),
     )
