@@ -385,6 +385,11 @@ class SendEmissions(Effect, frozen=True):
     release: Release
     """Why they may leave: evidence for the log."""
 
+    @property
+    def last(self) -> EmissionNumber:
+        """The number of the last message."""
+        return EmissionNumber(self.first + len(self.values) - 1)
+
 
 class Accepted(Result, frozen=True):
     """The receiver has everything up to `last`."""

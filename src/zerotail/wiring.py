@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from threading import Event
 from typing import Any, TypeVar
 
 from zerotail import ports
+from zerotail.channel.http import HttpReceiver
+from zerotail.channel.receiver import Receiver
 from zerotail.core.emission import Lane
-from zerotail.core.identity import PartitionNumber, SiteName, TopicName
+from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
-from zerotail.postgres import feed, journal, lineage, outbox, reading
+from zerotail.postgres import doubt, feed, journal, lineage, outbox, owed, reading
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.transaction import Session
-from zerotail.channel.http import HttpReceiver
 
 T = TypeVar("T")
 _GATE_SECONDS = 2.0
@@ -28,26 +31,32 @@ class Stopped(Exception):
     """Somebody asked the story to end."""
 
 
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """Where a site's neighbours are; plain values, so that it can travel to executors."""
+
+    site: SiteName
+    dsn: str
+    peer_dsn: str
+    bootstrap: str
+    receivers: tuple[tuple[ChannelName, str], ...] = ()
+    """Channel and address of each receiver that is reached over HTTP."""
+
+
 class SiteAdapters:
     """Carries out effects at one site. One object per thread: it holds sessions and clients of its own."""
 
-    def __init__(
-        self,
-        site: SiteName,
-        dsn: str,
-        peer_dsn: str,
-        bootstrap: str,
-        receivers: Mapping[str, str],
-        transforms: reading.Transforms | None = None,
-    ) -> None:
-        self.site = site
-        self._database = Session(dsn)
-        self._peer_dsn = peer_dsn
+    def __init__(self, settings: AdapterSettings, transforms: reading.Transforms | None = None) -> None:
+        site = settings.site
+        self._database = Session(settings.dsn)
+        self._peer_dsn = settings.peer_dsn
         self._peer: Connection | None = None
-        self._bootstrap = bootstrap
-        self._sender = RecordSender(bootstrap)
+        self._bootstrap = settings.bootstrap
+        self._sender = RecordSender(settings.bootstrap)
         self._cursors: dict[tuple[TopicName, PartitionNumber], Cursor] = {}
-        self._receivers = {channel: HttpReceiver(url, site) for channel, url in receivers.items()}
+        self._receivers: dict[ChannelName, Receiver] = {
+            channel: HttpReceiver.at(url, site) for channel, url in settings.receivers
+        }
         read, write = self._database.read, self._database.write
         self._carry_out: dict[type[ports.Effect], Callable[[Any], Any]] = {
             ports.Submit: lambda e: write(lambda c: feed.submit(c, e, site)),
@@ -62,7 +71,9 @@ class SiteAdapters:
             ports.ReadLane: lambda e: read(lambda c: outbox.read_lane(c, e)),
             ports.RecordIntent: lambda e: write(lambda c: outbox.record_intent(c, e, site)),
             ports.RecordAcknowledged: lambda e: write(lambda c: outbox.record_acknowledged(c, e, site)),
-            ports.RecordDoubts: lambda e: write(lambda c: outbox.record_doubts(c, e, site)),
+            ports.RecordDoubts: lambda e: write(lambda c: doubt.record_doubts(c, e, site)),
+            ports.SettleDoubts: lambda e: write(lambda c: doubt.settle_doubts(c, e)),
+            ports.ObserveDrained: lambda e: read(owed.observe_drained) if e.site == site else ports.Unreachable(),
             ports.OpenEpoch: lambda e: write(lambda c: lineage.open_epoch(c, e)),
             ports.ChangeEpoch: lambda e: write(lambda c: lineage.change_epoch(c, e)),
             ports.AskGate: lambda _: self._ask_gate(),
@@ -75,6 +86,10 @@ class SiteAdapters:
     def carry_out(self, effect: ports.Effect) -> Any:
         """The result of one effect."""
         return self._carry_out[type(effect)](effect)
+
+    def attach(self, channel: ChannelName, receiver: Receiver) -> None:
+        """Reach the channel's receiver this way; it is closed with everything else."""
+        self._receivers[channel] = receiver
 
     def close(self) -> None:
         """Give back every session and client."""
@@ -93,7 +108,7 @@ class SiteAdapters:
             cursor = self._cursors[place] = Cursor(self._bootstrap, *place)
         return cursor.poll(effect)
 
-    def _receiver(self, lane: Lane) -> HttpReceiver:
+    def _receiver(self, lane: Lane) -> Receiver:
         return self._receivers[lane.channel]
 
     def _ask_gate(self) -> Any:
@@ -110,6 +125,17 @@ class SiteAdapters:
         if self._peer is not None:
             self._peer.close()
             self._peer = None
+
+
+@cache
+def shared_adapters(settings: AdapterSettings) -> SiteAdapters:
+    """The adapters of this process, made once: an executor's workers run one task at a time and are reused."""
+    return SiteAdapters(settings)
+
+
+def run_to_end(story: ports.Story[T], adapters: SiteAdapters) -> T:
+    """Run a story that never pauses, such as one micro-batch."""
+    return drive(story, adapters, Event())
 
 
 def drive(story: ports.Story[T], adapters: SiteAdapters, stop: Event) -> T:

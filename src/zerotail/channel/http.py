@@ -1,102 +1,199 @@
-"""A receiver that is reached over HTTP, by the protocol of `docs/receiver-protocol.md`: the sender's side."""
+"""A receiver that is reached over HTTP, by the protocol of `docs/receiver-protocol.md`.
+
+1. A connection that cannot be made has carried nothing: `Unreachable`. One that breaks or falls silent later says
+   nothing about what was on its way: `Indefinite`. So does 503, which something in between may have said.
+2. A kept connection that the other side has closed meanwhile is noticed before a request is written to it, and
+   replaced; otherwise every pause of a receiver that remembers nothing would leave a doubt.
+3. Any answer that is not of the protocol is no answer.
+"""
 
 from __future__ import annotations
 
 import base64
 import http.client
-from typing import Any
+import select
+import ssl
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
+from zerotail.channel.receiver import ClaimAnswer, SendAnswer
 from zerotail.core.identity import EmissionNumber, Epoch, SiteName
 from zerotail.core.receiver import Welcome
 from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
-    Conflicting,
     Indefinite,
     OutOfOrder,
+    Refused,
     SendEmissions,
     Superseded,
     Unreachable,
 )
 
-_TIMEOUT_SECONDS = 10.0
-_HAS_ITS_EFFECT = ("accepted", "repeat_dropped")
+T = TypeVar("T")
+Headers = Callable[[], Mapping[str, str]]
+"""Looked up for every new connection, because secrets in them may be renewed."""
+_HAS_ITS_EFFECT = frozenset({"accepted", "repeat_dropped"})
+_OLDER = "older_epoch_refused"
+_SAYS_NOTHING = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+)
+"""Statuses below 500 after which the request may still have had its effect."""
+
+
+class _Claimant(msgspec.Struct, frozen=True):
+    epoch: Epoch
+    incarnation: int
+
+
+class _BatchAnswer(msgspec.Struct, frozen=True):
+    verdicts: list[str]
+    last_accepted: EmissionNumber | None
+    highest: _Claimant | None = None
+
+
+class _ClaimTaken(msgspec.Struct, frozen=True):
+    last_accepted: EmissionNumber | None
+    last_epoch: Epoch | None
+
+
+class _ClaimRefused(msgspec.Struct, frozen=True):
+    highest: _Claimant
 
 
 class HttpReceiver:
-    """One connection, kept alive; one request at a time."""
+    """Posts batches to one URL and claims to another; a receiver that is never claimed needs none for that."""
 
-    def __init__(self, url: str, site: SiteName) -> None:
-        self._url = urlsplit(url)
+    def __init__(
+        self,
+        url: str,
+        site: SiteName,
+        *,
+        claims_url: str = "",
+        headers: Headers = dict,
+        timeout_seconds: float = 10.0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._site = site
+        self._batches = _Wire(url, headers, timeout_seconds, tls)
+        self._claims = _Wire(claims_url, headers, timeout_seconds, tls) if claims_url else None
+
+    @classmethod
+    def at(cls, url: str, site: SiteName) -> HttpReceiver:
+        """A receiver with the paths of the protocol page below `url`, as the laboratory's has them."""
+        return cls(f"{url}/batches", site, claims_url=f"{url}/claims")
+
+    def claim(self, effect: ClaimAtReceiver) -> ClaimAnswer:
+        """Say who sends from now on, and learn the last number that arrived."""
+        if self._claims is None:
+            return Welcome(None, None)
+        said = self._claims.post(_envelope(effect, self._site))
+        if not isinstance(said, _Said):
+            return said
+        if said.status == HTTPStatus.OK and (taken := _decode(said, _ClaimTaken)):
+            return Welcome(taken.last_accepted, taken.last_epoch)
+        if said.status == HTTPStatus.CONFLICT and (refused := _decode(said, _ClaimRefused)):
+            return Superseded(refused.highest.epoch)
+        return _declined(said)
+
+    def send(self, effect: SendEmissions) -> SendAnswer:
+        """Send one batch and wait for the verdicts."""
+        said = self._batches.post({**_envelope(effect, self._site), "messages": _messages(effect)})
+        if not isinstance(said, _Said):
+            return said
+        if said.status in (HTTPStatus.OK, HTTPStatus.CONFLICT) and (answer := _decode(said, _BatchAnswer)):
+            return _conclude(effect, answer)
+        return _declined(said)
+
+    def close(self) -> None:
+        """End the connections."""
+        self._batches.close()
+        if self._claims is not None:
+            self._claims.close()
+
+
+def _envelope(effect: ClaimAtReceiver | SendEmissions, site: SiteName) -> dict[str, Any]:
+    return {
+        "channel": effect.lane.channel,
+        "partition": effect.lane.partition,
+        "epoch": effect.epoch,
+        "incarnation": effect.incarnation,
+        "site": site,
+    }
+
+
+def _messages(effect: SendEmissions) -> list[dict[str, Any]]:
+    return [
+        {
+            "number": number,
+            "possible_duplicate": number <= effect.doubtful_until,
+            "body": base64.b64encode(value).decode(),
+        }
+        for number, value in enumerate(effect.values, effect.first)
+    ]
+
+
+def _conclude(effect: SendEmissions, answer: _BatchAnswer) -> SendAnswer:
+    if _OLDER in answer.verdicts:
+        return Superseded(answer.highest.epoch if answer.highest else effect.epoch)
+    if len(answer.verdicts) != len(effect.values):
+        return Indefinite()
+    if _HAS_ITS_EFFECT.issuperset(answer.verdicts):
+        return Accepted(effect.last)
+    return Indefinite() if answer.last_accepted is None else OutOfOrder(answer.last_accepted)
+
+
+def _declined(said: _Said) -> Refused | Indefinite:
+    """What a status that is not of the protocol means: a fault of the request is certain, anything else is not."""
+    if HTTPStatus.MULTIPLE_CHOICES <= said.status < HTTPStatus.INTERNAL_SERVER_ERROR and (
+        said.status not in _SAYS_NOTHING
+    ):
+        return Refused(f"the receiver answered {said.status}")
+    return Indefinite()
+
+
+def _decode(said: _Said, form: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(said.body, type=form)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+class _Said(NamedTuple):
+    status: int
+    body: bytes
+
+
+class _Wire:
+    """One connection to one URL, kept alive, with one request at a time."""
+
+    def __init__(self, url: str, headers: Headers, timeout_seconds: float, tls: ssl.SSLContext | None) -> None:
+        self._url = urlsplit(url)
+        self._look_up_headers = headers
+        self._headers: Mapping[str, str] = {}
+        self._timeout_seconds = timeout_seconds
+        self._tls = tls
         self._connection: http.client.HTTPConnection | None = None
 
-    def claim(self, effect: ClaimAtReceiver) -> Welcome | Superseded | Unreachable:
-        """Tell the receiver who sends from now on."""
-        before = self._ask("GET", f"/last?channel={effect.lane.channel}&partition={effect.lane.partition}", None)
-        answer = self._ask(
-            "POST",
-            "/claims",
-            {
-                "channel": effect.lane.channel,
-                "epoch": effect.epoch,
-                "incarnation": effect.incarnation,
-                "site": self._site,
-            },
-        )
-        if before is None or answer is None:
+    def post(self, content: dict[str, Any]) -> _Said | Unreachable | Indefinite:
+        """Post one request and read its answer to the end."""
+        body = msgspec.json.encode(content)
+        try:
+            connection = self._connected()
+        except OSError:
+            self.close()
             return Unreachable()
-        status, said = answer
-        if status == http.HTTPStatus.CONFLICT:
-            return Superseded(Epoch(said["highest"]["epoch"]))
-        if status != http.HTTPStatus.OK:
-            return Unreachable()
-        last = said["last_accepted"]
-        highest = before[1].get("highest")
-        return Welcome(
-            None if last is None else EmissionNumber(last.get(str(effect.lane.partition), 0)),
-            None if highest is None else Epoch(highest["epoch"]),
-        )
-
-    def send(
-        self, effect: SendEmissions
-    ) -> Accepted | Superseded | OutOfOrder | Conflicting | Indefinite | Unreachable:
-        """Send one batch and wait for the verdicts."""
-        answer = self._ask(
-            "POST",
-            "/batches",
-            {
-                "channel": effect.lane.channel,
-                "partition": effect.lane.partition,
-                "epoch": effect.epoch,
-                "incarnation": effect.incarnation,
-                "site": self._site,
-                "messages": [
-                    {
-                        "number": number,
-                        "possible_duplicate": number <= effect.doubtful_until,
-                        "body": base64.b64encode(value).decode(),
-                    }
-                    for number, value in enumerate(effect.values, effect.first)
-                ],
-            },
-        )
-        if answer is None:
+        try:
+            connection.request("POST", self._target, body, {"Content-Type": "application/json", **self._headers})
+            response = connection.getresponse()
+            return _Said(response.status, response.read())
+        except (OSError, http.client.HTTPException):
+            self.close()
             return Indefinite()
-        status, said = answer
-        if status == http.HTTPStatus.SERVICE_UNAVAILABLE:
-            return Unreachable()
-        if status not in (http.HTTPStatus.OK, http.HTTPStatus.CONFLICT):
-            return Indefinite()
-        verdicts = said["verdicts"]
-        if "older_epoch_refused" in verdicts:
-            return Superseded(Epoch(said["highest"]["epoch"]))
-        if not all(verdict in _HAS_ITS_EFFECT for verdict in verdicts):
-            return OutOfOrder(EmissionNumber(said["last_accepted"]))
-        return Accepted(EmissionNumber(effect.first + len(effect.values) - 1))
 
     def close(self) -> None:
         """End the connection."""
@@ -104,18 +201,31 @@ class HttpReceiver:
             self._connection.close()
             self._connection = None
 
-    def _ask(self, method: str, path: str, content: dict[str, Any] | None) -> tuple[int, dict[str, Any]] | None:
-        """Status and answer; None when there was none, and then nobody knows what became of the request."""
-        if self._connection is None:
-            self._connection = http.client.HTTPConnection(
-                self._url.hostname or "", self._url.port, timeout=_TIMEOUT_SECONDS
-            )
-        try:
-            self._connection.request(
-                method, self._url.path.rstrip("/") + path, msgspec.json.encode(content) if content else None
-            )
-            response = self._connection.getresponse()
-            return response.status, msgspec.json.decode(response.read())
-        except (OSError, http.client.HTTPException, msgspec.DecodeError):
+    @property
+    def _target(self) -> str:
+        return (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is not None and not _is_open(self._connection):
             self.close()
-            return None
+        if self._connection is None:
+            self._headers = self._look_up_headers()
+            self._connection = self._new_connection()
+            self._connection.connect()
+        return self._connection
+
+    def _new_connection(self) -> http.client.HTTPConnection:
+        host, port, patience = self._url.hostname or "", self._url.port, self._timeout_seconds
+        if self._url.scheme == "https":
+            context = self._tls or ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=patience, context=context)
+        return http.client.HTTPConnection(host, port, timeout=patience)
+
+
+def _is_open(connection: http.client.HTTPConnection) -> bool:
+    """Whether a kept connection can be used: between two requests, anything to read can only be its end."""
+    if connection.sock is None:
+        return False
+    poll = select.poll()
+    poll.register(connection.sock, select.POLLIN)
+    return not poll.poll(0)

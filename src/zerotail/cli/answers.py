@@ -19,6 +19,8 @@ from zerotail.lab.layout import Layout
 from zerotail.lab.status import LabStatus
 from zerotail.postgres.comparison import Compared
 from zerotail.postgres.verification import Verified
+from zerotail.postgres.doubt import OpenDoubt
+from zerotail.postgres.owed import Backlog
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,26 @@ class ReconcileAnswer:
     found: Reconciliation
 
 
+@dataclass(frozen=True, slots=True)
+class EmissionsListAnswer:
+    """`zerotail emissions list`."""
+
+    lanes: tuple[Backlog, ...]
+    doubts: tuple[OpenDoubt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmissionsSettleAnswer:
+    """`zerotail emissions settle`; `left` are the numbers of the lane that are still in doubt."""
+
+    channel: str
+    partition: int
+    numbers: tuple[int, ...]
+    settled_as: str
+    settled_by: str
+    left: tuple[int, ...]
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
@@ -234,6 +256,8 @@ ANSWERS: dict[str, type] = {
     "config-show": ConfigShowAnswer,
     "config-schema": ConfigSchemaAnswer,
     "demo": DrillReport,
+    "emissions-list": EmissionsListAnswer,
+    "emissions-settle": EmissionsSettleAnswer,
     "lab-up": LabUpAnswer,
     "lab-down": LabDownAnswer,
     "lab-status": LabStatus,

@@ -38,6 +38,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "journal": Entry("Look", "journal", "The order journal: show, tail, verify, compare site against site."),
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
+    "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, kill, cut, heal, destroy, down."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),

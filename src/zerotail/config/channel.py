@@ -42,9 +42,15 @@ class HttpChannel(_Outside):
     receiver: Literal["R0", "R1", "R2", "R3"]
     """What the receiver can do."""
     last_number_url: field.WebAddress | None = None
-    """Where the receiver says its last number and learns who claims the channel. For R0 and R2."""
+    """Where a sender claims the channel and hears the last number that arrived. For R0 and R2."""
     headers: Mapping[field.HeaderName, field.HeaderValue] = {}
     """Headers of every request; secrets in them by reference."""
+    ca: field.FilePath | None = None
+    """Certificates that vouch for the receiver, in a PEM file. Without it, those of the system."""
+    certificate: field.FilePath | None = None
+    """The sender's own certificate, in a PEM file, for a receiver that wants to see one."""
+    key: field.FilePath | None = None
+    """The key of that certificate. Without it, it is in the same file."""
     policy: Literal["hold", "resend"] | None = None
     """What happens to messages in doubt after a crash: `hold` for the operator, or `resend`. For R3."""
     window: Annotated[int, Field(ge=1, le=10_000), field.whole] | None = None
@@ -95,6 +101,10 @@ class PostgresChannel(_Outside):
     """Connection string of that database."""
     table: field.TableName
     """The table there."""
+    statement: field.PlainText | None = None
+    """What to do with a message instead of storing it in the table: one SQL statement with %(number)s, %(value)s,
+    %(channel)s, %(partition)s and %(possible_duplicate)s.
+    """
     receiver: Literal["R0", "R1"]
     """R0: the last number is stored in the same transaction. R1: a unique key on the number drops repeats."""
 

@@ -16,6 +16,7 @@ A sender that starts claims the lane with (epoch, incarnation) and learns where 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -98,11 +99,16 @@ def plan_resume(
         raise Broken(
             f"the receiver of {lane.channel} has {welcome.last} messages of partition {lane.partition}, but "
             f"{record.acknowledged} were acknowledged and {record.journaled} are journaled here",
-            code="ZT301",
+            code="ZT601",
             why="Two histories have met: an equal number may stand for another message.",
             tries=("zerotail journal compare", f"zerotail emissions list --channel {lane.channel}"),
         )
     return Resume(EmissionNumber(welcome.last + 1), EmissionNumber(0))
+
+
+def find_unseen(last: EmissionNumber, first: EmissionNumber, values: Sequence[bytes]) -> Sequence[bytes] | None:
+    """What of a batch a receiver that has everything up to `last` does not have yet; None when it would leave a gap."""
+    return None if first > last + 1 else values[last + 1 - first :]
 
 
 def require_own_lineage(lane: Lane, lineage: Lineage, welcome: Welcome) -> None:
@@ -112,7 +118,7 @@ def require_own_lineage(lane: Lane, lineage: Lineage, welcome: Welcome) -> None:
         raise Broken(
             f"the last message of {lane.channel} partition {lane.partition} was sent in epoch {epoch}, which "
             f"is not part of the history of epoch {lineage.current.epoch}",
-            code="ZT302",
+            code="ZT602",
             why="Another site has sent on its own; what it sent may differ from what is journaled here.",
             tries=("zerotail status", "zerotail journal compare"),
         )

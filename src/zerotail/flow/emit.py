@@ -19,8 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from zerotail.core import receiver as receivers
 from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability
 from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, SiteName
 from zerotail.core.receiver import Doubt, DoubtPolicy, ReceiverClass, Resume, Welcome
 from zerotail.errors import Broken
@@ -32,6 +35,7 @@ from zerotail.ports import (
     Conflicting,
     Done,
     End,
+    Indefinite,
     LaneClaimed,
     LaneRead,
     OutOfOrder,
@@ -44,7 +48,11 @@ from zerotail.ports import (
     SendEmissions,
     Story,
     Superseded,
+    Unreachable,
 )
+
+BATCHES_PER_READ = 50
+"""The outbox is packed by segment: reading it for each batch would unpack a long segment again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,10 @@ def emit(sender: Sender) -> Story[End]:
     """Send what is owed until this site is not the active one any more, or a newer sender is at work."""
     # 1
     claimed = yield ClaimLane(sender.lane)
+    while isinstance(claimed, Unreachable | Indefinite):
+        # One claim too many is harmless: it was ours.
+        yield Pause("the database does not answer")
+        claimed = yield ClaimLane(sender.lane)
     if not isinstance(claimed, LaneClaimed) or not claimed.standing.live_at(sender.site):
         return End.NOT_ACTIVE
     claim = Claim(claimed.standing.epoch, claimed.incarnation)
@@ -80,7 +92,8 @@ def emit(sender: Sender) -> Story[End]:
         return resume
     # 3
     while True:
-        read = yield ReadLane(sender.lane, EmissionNumber(resume.next_number - 1), sender.window)
+        limit = sender.window * BATCHES_PER_READ
+        read = yield ReadLane(sender.lane, EmissionNumber(resume.next_number - 1), limit)
         if not isinstance(read, LaneRead):
             yield Pause("the database does not answer")
         elif not _still_ours(sender, claim, read):
@@ -89,14 +102,28 @@ def emit(sender: Sender) -> Story[End]:
             yield from _note_late(sender, claim, resume, read)
             yield Pause("nothing is owed")
         else:
-            outcome = yield from _send_batch(sender, claim, resume, read)
+            outcome = yield from _send_all(sender, claim, resume, read)
             if isinstance(outcome, End):
                 return outcome
             resume = outcome
 
 
+def _send_all(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
+    """Send what was read, batch by batch, as long as each arrives."""
+    for place in range(0, len(read.values), sender.window):
+        batch = replace(read, values=read.values[place : place + sender.window])
+        behind = resume.next_number + len(batch.values)
+        outcome = yield from _send_batch(sender, claim, resume, batch)
+        if isinstance(outcome, End) or outcome.next_number != behind:
+            return outcome
+        resume = outcome
+        if read.standing.lineage.current.durability is Durability.EXPOSED:
+            break  # nobody is asked, so look before each batch whether that still holds
+    return resume
+
+
 def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[Resume | End]:
-    """Release and send one batch; where to go on behind it, the same place when it did not arrive."""
+    """Release and send one batch; where to go on behind it, which is the same place when it did not arrive."""
     first = resume.next_number
     last = EmissionNumber(first + len(read.values) - 1)
     wanted = read.position
@@ -130,10 +157,14 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
             raise _conflict(sender.lane, answer.number)
         case OutOfOrder():
             return End.OUT_OF_STEP
+        case Unreachable() | Refused():
+            # Nothing had an effect.
+            yield Pause("the receiver takes nothing")
+            return resume
         case _ if sender.receiver is ReceiverClass.R3:
             # Nobody knows whether it arrived: a new start finds the numbers in doubt, and lists them.
             return End.OUT_OF_STEP
-    yield Pause("the receiver does not answer")
+    yield Pause("nobody knows whether it arrived")
     return Resume(first, max(resume.doubtful_until, last))
 
 
@@ -189,7 +220,7 @@ def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:
 def _conflict(lane: Lane, number: EmissionNumber) -> Broken:
     return Broken(
         f"the receiver of {lane.channel} has message {number} of partition {lane.partition} with other bytes",
-        code="ZT303",
+        code="ZT603",
         why="Two histories have reached one receiver.",
         tries=("zerotail journal compare", f"zerotail emissions list --channel {lane.channel}"),
     )

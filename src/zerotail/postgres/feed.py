@@ -96,3 +96,17 @@ def request_again(connection: Connection, effect: RequestAgain) -> Done:
             (producer, effect.partition, serial),
         )
     return Done(read_position(connection))
+
+
+def last_dense_serial(
+    connection: Connection, producer: ProducerNumber, partition: PartitionNumber, first: Serial, limit: int
+) -> int:
+    """The last serial that can be reached from `first` without a gap, at most `limit` rows on; `first` - 1 if none."""
+    (last,) = one_row(
+        connection,
+        "select coalesce(max(serial), %s - 1) from (select serial, row_number() over (order by serial) as place "
+        "from (select serial from zerotail.instruction where producer = %s and partition = %s and serial >= %s "
+        "order by serial limit %s) as rows) as numbered where serial = %s - 1 + place",
+        (first, producer, partition, first, limit, first),
+    )
+    return int(last)

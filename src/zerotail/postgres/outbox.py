@@ -26,6 +26,13 @@ from zerotail.postgres.transaction import Declined
 
 _LENGTH = struct.Struct("<I")
 _WHERE = "where channel = %s and partition = %s and target = %s"
+# The row that holds a number is the last one that begins at or below it: found by the key, however long the history.
+_MESSAGES = f"""
+select first_number, count, messages from zerotail.outbox {_WHERE}
+   and first_number >= coalesce((select max(first_number) from zerotail.outbox {_WHERE} and first_number <= %s), 0)
+ order by first_number limit %s
+"""
+_LAST = f"select first_number + count - 1 from zerotail.outbox {_WHERE} order by first_number desc limit 1"
 
 
 def pack_messages(messages: Sequence[bytes]) -> bytes:
@@ -49,11 +56,7 @@ def unpack_messages(packed: bytes, count: int) -> list[bytes]:
 
 def read_messages(connection: Connection, lane: Lane, after: EmissionNumber, limit: int) -> list[bytes]:
     """Messages behind number `after`, in order, at most `limit`."""
-    rows = connection.execute(
-        f"select first_number, count, messages from zerotail.outbox {_WHERE} "
-        "and first_number + count - 1 > %s order by first_number limit %s".encode(),
-        (*lane, after, limit),
-    ).fetchall()
+    rows = connection.execute(_MESSAGES.encode(), (*lane, *lane, after + 1, limit)).fetchall()
     found: list[bytes] = []
     for first, count, packed in rows:
         expected = after + len(found) + 1
@@ -63,6 +66,12 @@ def read_messages(connection: Connection, lane: Lane, after: EmissionNumber, lim
         if len(found) >= limit:
             break
     return found[:limit]
+
+
+def find_last_number(connection: Connection, lane: Lane) -> EmissionNumber:
+    """The last number in the outbox; 0 when it holds none of this lane."""
+    row = connection.execute(_LAST.encode(), lane).fetchone()
+    return EmissionNumber(row[0] if row else 0)
 
 
 def claim_lane(connection: Connection, effect: ClaimLane, site: SiteName) -> LaneClaimed:
@@ -83,9 +92,8 @@ def read_lane(connection: Connection, effect: ReadLane) -> LaneRead:
         f"select incarnation, acknowledged, intended from zerotail.lane {_WHERE}".encode(), effect.lane
     ).fetchone()
     incarnation, acknowledged, intended = row or (0, 0, 0)
-    (journaled,) = one_row(
-        connection, f"select coalesce(max(first_number + count - 1), 0) from zerotail.outbox {_WHERE}", effect.lane
-    )
+    # Truncation removes what is acknowledged, and may have removed all of it.
+    journaled = max(acknowledged, find_last_number(connection, effect.lane))
     record = LaneRecord(EmissionNumber(journaled), EmissionNumber(acknowledged), EmissionNumber(intended))
     messages = [] if effect.after is None else read_messages(connection, effect.lane, effect.after, effect.limit)
     standing = read_standing(connection)
@@ -93,28 +101,18 @@ def read_lane(connection: Connection, effect: ReadLane) -> LaneRead:
 
 
 def record_intent(connection: Connection, effect: RecordIntent, site: SiteName) -> Done:
-    """Numbers up to this one may have been sent."""
-    return _change_lane(connection, effect, site, "intended = greatest(intended, %s)", (effect.number,))
+    """Numbers up to this one may have been sent, and those up to `acknowledged` have arrived."""
+    change = "acknowledged = greatest(acknowledged, %s), intended = greatest(intended, %s)"
+    return change_lane(connection, effect, site, change, (effect.acknowledged, effect.number))
 
 
 def record_acknowledged(connection: Connection, effect: RecordAcknowledged, site: SiteName) -> Done:
     """The receiver has everything up to this number."""
     change = "acknowledged = greatest(acknowledged, %s), intended = greatest(intended, %s)"
-    return _change_lane(connection, effect, site, change, (effect.number, effect.number))
+    return change_lane(connection, effect, site, change, (effect.number, effect.number))
 
 
-def record_doubts(connection: Connection, effect: RecordDoubts, site: SiteName) -> Done:
-    """List the numbers that may or may not have arrived."""
-    _change_lane(connection, effect, site, "intended = intended", ())
-    connection.execute(
-        b"insert into zerotail.doubt (channel, partition, target, number, epoch) "
-        b"select %s, %s, %s, number, %s from generate_series(%s::bigint, %s::bigint) as number on conflict do nothing",
-        (*effect.lane, effect.epoch, effect.first, effect.last),
-    )
-    return Done(read_position(connection))
-
-
-def _change_lane(
+def change_lane(
     connection: Connection,
     effect: RecordIntent | RecordAcknowledged | RecordDoubts,
     site: SiteName,

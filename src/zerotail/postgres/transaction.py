@@ -1,19 +1,23 @@
 """One effect, one transaction; and what a client may conclude when it does not hear the end of it.
 
-1. Every session commits locally (`synchronous_commit = local`): whether the other site has the row is the gate's
-   question, not the commit's.
+1. Every session with a site's own database commits locally (`synchronous_commit = local`): whether the other site has
+   the row is the gate's question, not the commit's.
 2. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
    nobody knows: `Indefinite`, to be found out by reading.
-3. SIGINT and SIGTERM are held back while COMMIT is under way: psycopg would turn them into a cancel, which leaves a
+3. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
+   the server's own time-outs do not fire then.
+4. SIGINT and SIGTERM are held back while COMMIT is under way: psycopg would turn them into a cancel, which leaves a
    row behind that looks finished and is not.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from typing import TypeVar
 
 import psycopg
@@ -38,9 +42,18 @@ class Declined(Exception):
 class Session:
     """A connection to one database that is made when it is needed and made anew after it was lost."""
 
-    def __init__(self, dsn: str, application: str = "zerotail") -> None:
+    def __init__(
+        self,
+        dsn: str,
+        application: str = "zerotail",
+        *,
+        commits_locally: bool = True,
+        patience_seconds: float | None = None,
+    ) -> None:
         self._dsn = dsn
         self._application = application
+        self._commits_locally = commits_locally
+        self._patience_seconds = patience_seconds
         self._connection: Connection | None = None
 
     def read(self, work: Work[T]) -> T | Unreachable | Refused:
@@ -60,13 +73,19 @@ class Session:
     def _run(self, work: Work[T], begin: bytes) -> T | Unreachable | Indefinite | Refused:
         try:
             connection = self._connected()
+        except (Unavailable, psycopg.OperationalError, psycopg.InterfaceError):
+            self.close()
+            return Unreachable()
+        with cut_after(connection, self._patience_seconds):
+            return self._transact(connection, work, begin)
+
+    def _transact(self, connection: Connection, work: Work[T], begin: bytes) -> T | Unreachable | Indefinite | Refused:
+        try:
             connection.execute(begin)
             result = work(connection)
         except Declined as declined:
             self._roll_back()
             return Refused(str(declined))
-        except Unavailable:
-            return Unreachable()
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.close()
             return Unreachable()
@@ -84,13 +103,36 @@ class Session:
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._dsn, Deadline.after(_CONNECT_SECONDS), application=self._application)
-            self._connection.execute(sql.SQL("set synchronous_commit = local"))
+            if self._commits_locally:
+                self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
 
     def _roll_back(self) -> None:
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.execute(b"rollback")
+
+
+@contextmanager
+def cut_after(connection: Connection, seconds: float | None) -> Iterator[None]:
+    """Cut the connection when the block takes longer than `seconds`; whoever waits on it then gets an error."""
+    if seconds is None:
+        yield
+        return
+    with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+        timer = Timer(seconds, _cut, (wire,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+def _cut(wire: socket.socket) -> None:
+    with suppress(OSError):
+        wire.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Spark carries what the rules of `core` decide; this is the only home of pyspark."""
+"""The only home of pyspark: sessions, sources, and the queries that carry the flow."""

@@ -64,7 +64,7 @@ def test_after_kill_and_restart_everything_is_known_again(
 ) -> None:
     receiver = open_receiver(receiver_class)
     receiver.post("/batches", batch([1, 2, 3, 2]))
-    receiver.post("/claims", {"channel": "bank", "epoch": 512, "incarnation": 7, "site": "west"})
+    receiver.post("/claims", {"channel": "bank", "partition": 0, "epoch": 512, "incarnation": 7, "site": "west"})
     receiver.send(9, b"nine", channel="audit", partition=4)
 
     def knowledge() -> tuple[object, ...]:

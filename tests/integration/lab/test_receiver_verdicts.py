@@ -49,10 +49,14 @@ def test_r2_refuses_an_older_sender_from_the_claim_on_before_it_looks_at_the_num
     receiver: ReceiverBench,
 ) -> None:
     assert receiver.send(1, epoch=257, incarnation=3) == (200, "accepted")
-    claim = {"channel": "bank", "epoch": 257, "incarnation": 5, "site": "east"}
+    claim = {"channel": "bank", "partition": 0, "epoch": 257, "incarnation": 5, "site": "east"}
     assert receiver.post("/claims", claim) == (
         200,
-        {"last_accepted": {"0": 1}, "highest": {"epoch": 257, "incarnation": 5}},
+        {
+            "last_accepted": 1,
+            "last_epoch": 257,
+            "highest": {"epoch": 257, "incarnation": 5},
+        },
     )
     for number in (1, 2, 3):
         assert receiver.send(number, epoch=257, incarnation=4) == (409, "older_epoch_refused")
@@ -63,7 +67,7 @@ def test_r2_refuses_an_older_sender_from_the_claim_on_before_it_looks_at_the_num
 
 
 def test_r2_refuses_an_older_claim_and_takes_a_repeated_one(receiver: ReceiverBench) -> None:
-    claim = {"channel": "bank", "epoch": 512, "incarnation": 1, "site": "west"}
+    claim = {"channel": "bank", "partition": 0, "epoch": 512, "incarnation": 1, "site": "west"}
     assert receiver.post("/claims", claim)[0] == 200
     assert receiver.post("/claims", claim)[0] == 200
     status, answer = receiver.post("/claims", claim | {"epoch": 257, "site": "east"})
@@ -76,6 +80,27 @@ def test_r2_refuses_an_older_claim_and_takes_a_repeated_one(receiver: ReceiverBe
         (ClaimAttempt, 512, Verdict.ACCEPTED),
         (ClaimAttempt, 257, Verdict.OLDER_EPOCH_REFUSED),
     ]
+
+
+def test_r2_keeps_the_newest_sender_of_each_partition_apart(receiver: ReceiverBench) -> None:
+    claim = {"channel": "bank", "partition": 0, "epoch": 257, "incarnation": 9, "site": "east"}
+    assert receiver.post("/claims", claim)[0] == 200
+    assert receiver.post("/claims", claim | {"partition": 1, "incarnation": 1}) == (
+        200,
+        {"last_accepted": 0, "last_epoch": None, "highest": {"epoch": 257, "incarnation": 1}},
+    )
+    assert receiver.send(1, partition=1, incarnation=1) == (200, "accepted")
+    assert receiver.send(1, partition=0, incarnation=1) == (409, "older_epoch_refused")
+
+
+def test_a_claim_hears_in_which_epoch_the_last_message_was_sent_however_often_it_is_made(
+    receiver: ReceiverBench,
+) -> None:
+    claim = {"channel": "bank", "partition": 0, "epoch": 512, "incarnation": 1, "site": "west"}
+    receiver.send(1, epoch=256)
+    receiver.send(2, epoch=257)
+    receiver.send(1, epoch=258)
+    assert [receiver.post("/claims", claim)[1]["last_epoch"] for _ in range(2)] == [257, 257]
 
 
 def test_r2_is_also_claimed_by_an_accepted_message_but_not_by_a_refused_one(receiver: ReceiverBench) -> None:

@@ -18,7 +18,7 @@ from zerotail.lab.receiver.record import FILE_NAME, Record
 
 
 def claim(sequence: int) -> ClaimAttempt:
-    return ClaimAttempt(sequence, "bank", sequence, 1, "east", 0.0, ReceiverClass.R2, Verdict.ACCEPTED)
+    return ClaimAttempt(sequence, "bank", 0, sequence, 1, "east", 0.0, ReceiverClass.R2, Verdict.ACCEPTED)
 
 
 def open_record(folder: Path) -> tuple[Record, list[Attempt]]:

@@ -115,18 +115,19 @@ class Desk:
                 )
             )
             verdicts.append(verdict)
-        last, highest = self._last(batch.channel, batch.partition), self._highest(batch.channel)
+        last, highest = self._last(batch.channel, batch.partition), self._highest(batch)
         await self.settle()
         return _Outcome(verdicts, refusal, last, highest)
 
     async def take_claim(self, claim: Claim) -> ClaimTaken | Problem:
-        """Let a sender take a channel, unless a newer one has."""
+        """Let a sender take a channel's partition, unless a newer one has."""
         receiver_class = self._class_of(claim.channel)
-        verdict = judge_claim(receiver_class, claim.sender, self._highest(claim.channel))
+        verdict = judge_claim(receiver_class, claim.sender, self._highest(claim))
         self._enter(
             ClaimAttempt(
                 sequence=self._record.end_sequence + 1,
                 channel=claim.channel,
+                partition=claim.partition,
                 epoch=claim.epoch,
                 incarnation=claim.incarnation,
                 site=claim.site,
@@ -135,26 +136,25 @@ class Desk:
                 verdict=verdict,
             )
         )
-        channel, highest = self._ledger.channel(claim.channel), self._highest(claim.channel)
-        last = {partition: book.digests.highest for partition, book in channel.books.items()}
+        last, highest = self._last(claim.channel, claim.partition), self._highest(claim)
+        last_epoch = self._ledger.book(claim.channel, claim.partition).last_epoch
         await self.settle()
         if verdict.refuses:
-            return Problem(f"channel {claim.channel!r}: {_newer(claim.sender, highest)}", highest)
-        return ClaimTaken(None if receiver_class is ReceiverClass.R3 else last, highest)
+            return Problem(f"{_place(claim)}: {_newer(claim.sender, highest)}", highest)
+        return ClaimTaken(last, None if last is None else last_epoch, highest)
 
     async def tell_last(self, channel: str, partition: int) -> LastAccepted:
         """How far a channel and partition are."""
-        last = self._last(channel, partition)
-        answer = LastAccepted(channel, partition, self._class_of(channel), last, self._highest(channel))
+        receiver_class, book = self._class_of(channel), self._ledger.book(channel, partition)
+        highest = book.highest if receiver_class is ReceiverClass.R2 else None
+        answer = LastAccepted(channel, partition, receiver_class, self._last(channel, partition), highest)
         await self.settle()
         return answer
 
     async def tell_totals(self) -> Totals:
         """Everything that happened, in numbers."""
         totals = tuple(
-            self._ledger.totals(name, partition, self._class_of(name))
-            for name in sorted(self._ledger.channels)
-            for partition in sorted(self._ledger.channel(name).books)
+            self._ledger.totals(name, partition, self._class_of(name)) for name, partition in self._ledger.places
         )
         await self.settle()
         return Totals(totals)
@@ -166,17 +166,17 @@ class Desk:
 
     def tell_classes(self) -> dict[str, ReceiverClass]:
         """The class of every channel that was mentioned."""
-        return {name: self._class_of(name) for name in sorted(self._ledger.channels)}
+        return {name: self._class_of(name) for name, _ in self._ledger.places}
 
     def _judge(self, batch: Batch, number: int) -> Verdict:
-        digests = self._ledger.book(batch.channel, batch.partition).digests
+        book = self._ledger.book(batch.channel, batch.partition)
         return judge(
             self._class_of(batch.channel),
             number,
             batch.sender,
-            last=digests.highest,
-            was_accepted=number in digests,
-            highest=self._ledger.channel(batch.channel).highest,
+            last=book.digests.highest,
+            was_accepted=number in book.digests,
+            highest=book.highest,
         )
 
     def _enter(self, attempt: Attempt) -> None:
@@ -188,20 +188,25 @@ class Desk:
             return None
         return self._ledger.book(channel, partition).digests.highest
 
-    def _highest(self, channel: str) -> Sender | None:
-        return self._ledger.channel(channel).highest if self._class_of(channel) is ReceiverClass.R2 else None
+    def _highest(self, sent: Batch | Claim) -> Sender | None:
+        if self._class_of(sent.channel) is not ReceiverClass.R2:
+            return None
+        return self._ledger.book(sent.channel, sent.partition).highest
 
     def _explain(self, batch: Batch, number: int, verdict: Verdict) -> str:
-        place = f"channel {batch.channel!r}, partition {batch.partition}"
         if verdict is Verdict.GAP_REFUSED:
             last = self._ledger.book(batch.channel, batch.partition).digests.highest
-            return f"{place}: number {number} leaves a gap behind {last}"
-        return f"{place}: {_newer(batch.sender, self._highest(batch.channel))}"
+            return f"{_place(batch)}: number {number} leaves a gap behind {last}"
+        return f"{_place(batch)}: {_newer(batch.sender, self._highest(batch))}"
+
+
+def _place(sent: Batch | Claim) -> str:
+    return f"channel {sent.channel!r}, partition {sent.partition}"
 
 
 def _newer(sender: Sender, highest: Sender | None) -> str:
     assert highest is not None  # noqa: S101  (nobody is older than nobody)
     return (
         f"a sender of epoch {sender.epoch}, incarnation {sender.incarnation} is older than "
-        f"epoch {highest.epoch}, incarnation {highest.incarnation}, which has the channel now"
+        f"epoch {highest.epoch}, incarnation {highest.incarnation}, which sends there now"
     )

@@ -1,4 +1,4 @@
-"""What the receiver knows: for each channel its newest sender, for each of its partitions what was accepted.
+"""What the receiver knows: for each channel and partition its newest sender, and what was accepted.
 
 The ledger is a function of the attempts in their order and of nothing else. A running receiver and one that
 reads its file after a crash call the same `remember`, so they cannot know different things.
@@ -61,6 +61,10 @@ class Digests:
 class Book:
     """One channel and partition."""
 
+    highest: Sender | None = None
+    """The newest sender that claimed it, or had a message accepted on it."""
+    last_epoch: int | None = None
+    """In which epoch the highest accepted number was sent."""
     digests: Digests = field(default_factory=Digests)
     refused: dict[int, bytes] = field(default_factory=dict)
     counts: dict[Verdict, int] = field(default_factory=lambda: dict.fromkeys(Verdict, 0))
@@ -72,6 +76,11 @@ class Book:
         known = self.digests.find(number) or self.refused.get(number)
         return None if known is None else known == digest
 
+    def meet(self, sender: Sender) -> None:
+        """Somebody claimed it, or had a message accepted."""
+        if self.highest is None or sender > self.highest:
+            self.highest = sender
+
     def remember(self, attempt: MessageAttempt) -> None:
         """Enter one attempt on a message."""
         number, digest = attempt.number, bytes.fromhex(attempt.digest)
@@ -80,54 +89,39 @@ class Book:
         if attempt.verdict is Verdict.ACCEPTED:
             self.out_of_order += number < self.digests.highest
             self.refused.pop(number, None)
+            if number > self.digests.highest:
+                self.last_epoch = attempt.epoch
             if number not in self.digests:
                 self.digests.add(number, digest)
         elif attempt.verdict.refuses and number not in self.digests:
             self.refused[number] = digest
 
 
-@dataclass(slots=True)
-class Channel:
-    """One channel: who sends on it, and its partitions."""
-
-    highest: Sender | None = None
-    books: dict[int, Book] = field(default_factory=dict)
-
-    def meet(self, sender: Sender) -> None:
-        """Somebody claimed the channel, or had a message accepted."""
-        if self.highest is None or sender > self.highest:
-            self.highest = sender
-
-
 class Ledger:
-    """All channels; one exists from its first mention on."""
+    """All books; one exists from the first mention of its channel and partition on."""
 
     def __init__(self) -> None:
-        self._channels: dict[str, Channel] = {}
+        self._books: dict[tuple[str, int], Book] = {}
         self.end_sequence = 0
 
     @property
-    def channels(self) -> list[str]:
-        """The names of the channels that anything was attempted on."""
-        return list(self._channels)
-
-    def channel(self, name: str) -> Channel:
-        """The channel; an empty one if nothing was attempted on it."""
-        return self._channels.get(name) or Channel()
+    def places(self) -> list[tuple[str, int]]:
+        """The channels and partitions that anything was attempted on, in order."""
+        return sorted(self._books)
 
     def book(self, channel: str, partition: int) -> Book:
         """What is known of a channel and partition; an empty book if nothing is."""
-        return self.channel(channel).books.get(partition) or Book()
+        return self._books.get((channel, partition)) or Book()
 
     def remember(self, attempt: Attempt) -> None:
         """Enter one attempt; attempts come in the order of their sequence."""
         self.end_sequence = attempt.sequence
-        channel = self._channels.setdefault(attempt.channel, Channel())
+        book = self._books.setdefault((attempt.channel, attempt.partition), Book())
         if attempt.verdict is Verdict.ACCEPTED:
-            channel.meet(attempt.sender)
+            book.meet(attempt.sender)
         match attempt:
             case MessageAttempt():
-                channel.books.setdefault(attempt.partition, Book()).remember(attempt)
+                book.remember(attempt)
             case ClaimAttempt():
                 pass
 

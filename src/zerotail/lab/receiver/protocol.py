@@ -68,6 +68,7 @@ class Item(_Incoming, frozen=True):
 
 class _Envelope(_Incoming, frozen=True):
     channel: Text
+    partition: PartitionField
     epoch: EpochField
     incarnation: IncarnationField
     site: Text
@@ -81,14 +82,12 @@ class _Envelope(_Incoming, frozen=True):
 class Batch(_Envelope, frozen=True):
     """Messages of one channel and partition, in the order in which they are to be judged."""
 
-    partition: PartitionField
     messages: Annotated[list[Item], msgspec.Meta(min_length=1, max_length=MAX_BATCH_MESSAGES)]
 
 
 class Message(_Envelope, frozen=True):
     """One message."""
 
-    partition: PartitionField
     number: NumberField
     body: bytes
     possible_duplicate: bool = False
@@ -107,7 +106,7 @@ class Message(_Envelope, frozen=True):
 
 
 class Claim(_Envelope, frozen=True):
-    """A sender takes a channel."""
+    """A sender takes a channel's partition."""
 
 
 class BehaviourChange(_Incoming, frozen=True):
@@ -151,6 +150,7 @@ class ClaimAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="claim"):
 
     sequence: int
     channel: str
+    partition: int
     epoch: int
     incarnation: int
     site: str
@@ -203,9 +203,10 @@ class BatchRefused(msgspec.Struct, frozen=True):
 
 
 class ClaimTaken(msgspec.Struct, frozen=True):
-    """The answer to a claim: where to go on, per partition."""
+    """The answer to a claim: where to go on, and in which epoch the last message was sent."""
 
-    last_accepted: dict[int, int] | None
+    last_accepted: int | None
+    last_epoch: int | None
     highest: Sender | None
 
 

@@ -1,0 +1,86 @@
+"""What is owed: per lane, for the stage that holds back when it is too much, and for whoever waits until nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from zerotail.core.emission import Lane
+from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber, StageName
+from zerotail.ports import Drained
+from zerotail.postgres.connection import Connection, one_row
+
+_OWED = """
+select stage, channel, partition, target, to_topic, journaled, acknowledged, intended, messages, bytes
+  from zerotail.owed where {condition} order by channel, partition, target
+"""
+_NOT_APPLIED = """
+select (select count(*) from zerotail.submission)
+     + coalesce(sum(last.serial - coalesce((head.vector ->> producer.producer::text)::bigint, 0)), 0)::bigint
+  from zerotail.producer
+  join zerotail.head on head.stage = producer.consumer
+ cross join lateral (
+       select coalesce(max(serial), 0) as serial from zerotail.instruction
+        where instruction.producer = producer.producer and instruction.partition = head.partition) as last
+ where producer.channel = ''
+"""
+_LEFT_IN_OUTBOX = """
+select coalesce(sum(messages) filter (where to_topic), 0)::bigint,
+       coalesce(sum(messages) filter (where not to_topic), 0)::bigint,
+       coalesce(sum(intended - acknowledged) filter (where not to_topic), 0)::bigint
+  from zerotail.owed
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What one lane owes."""
+
+    stage: StageName
+    channel: ChannelName
+    partition: PartitionNumber
+    target: PartitionNumber
+    to_topic: bool
+    """Whether the receiver is another stage; its head is then the acknowledgement."""
+    journaled: EmissionNumber
+    acknowledged: EmissionNumber
+    intended: EmissionNumber
+    messages: int
+    bytes: int
+    """Of the outbox rows that hold them."""
+
+
+def read_backlogs(connection: Connection, channel: ChannelName | None = None) -> list[Backlog]:
+    """What every lane owes, or those of one channel."""
+    condition = "%s::text is null or channel = %s"
+    rows = connection.execute(_OWED.format(condition=condition).encode(), (channel, channel)).fetchall()
+    return [Backlog(*row) for row in rows]
+
+
+def backlog_bytes(connection: Connection, stage: StageName, partition: PartitionNumber) -> int:
+    """Bytes that a stage and partition owe on all lanes: above a limit the stage takes nothing more."""
+    rows = connection.execute(
+        _OWED.format(condition="stage = %s and partition = %s").encode(), (stage, partition)
+    ).fetchall()
+    return sum(Backlog(*row).bytes for row in rows)
+
+
+def find_lanes(connection: Connection, stages: Mapping[ChannelName, StageName]) -> list[Lane]:
+    """The lanes of channels to the outside: one for each partition of the stage that emits on it."""
+    return [
+        Lane(channel, PartitionNumber(partition))
+        for channel, stage in stages.items()
+        for (partition,) in connection.execute(
+            b"select partition from zerotail.head where stage = %s order by partition", (stage,)
+        ).fetchall()
+    ]
+
+
+def observe_drained(connection: Connection) -> Drained:
+    """What is submitted and not applied, owed and not acknowledged, doubtful and not settled.
+
+    A message to another stage is submitted to that one: it counts there, not as an emission.
+    """
+    (instructions,) = one_row(connection, _NOT_APPLIED)
+    between_stages, emissions, doubts = one_row(connection, _LEFT_IN_OUTBOX)
+    return Drained(instructions + between_stages, emissions, doubts)

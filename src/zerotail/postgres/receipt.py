@@ -1,0 +1,113 @@
+"""Messages into a database outside, with their numbers in the transaction of the effect.
+
+Whoever claims or sends locks the lane's receipt first, so two senders of one lane take turns, and each sees what the
+other one has done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any, NewType
+
+import psycopg
+from psycopg import sql
+
+from zerotail.core.emission import Lane
+from zerotail.core.identity import EmissionNumber, Epoch
+from zerotail.core.receiver import Welcome, find_unseen
+from zerotail.ports import Accepted, ClaimAtReceiver, OutOfOrder, SendEmissions, Superseded
+from zerotail.postgres.connection import Connection
+from zerotail.postgres.transaction import Declined
+
+Effect = NewType("Effect", bytes)
+"""A statement that carries one message out: `channel`, `partition`, `number`, `possible_duplicate`, `value` by name."""
+
+_LANE = "channel = %s and partition = %s and target = %s"
+_INSERT = """
+insert into {table} (channel, partition, number, possible_duplicate, value)
+values (%(channel)s, %(partition)s, %(number)s, %(possible_duplicate)s, %(value)s)
+"""
+
+
+def receiver_schema() -> str:
+    """What the receiver's DBA runs once."""
+    return files("zerotail.postgres").joinpath("receipt.sql").read_text()
+
+
+def insert_into(table: str, *, drop_repeats: bool) -> Effect:
+    """The effect that stores a message as a row; with `drop_repeats` its unique key makes it R1."""
+    statement = _INSERT + ("on conflict do nothing" if drop_repeats else "")
+    return Effect(sql.SQL(statement).format(table=sql.Identifier(*table.split("."))).as_bytes())
+
+
+def claim(connection: Connection, effect: ClaimAtReceiver) -> Welcome | Superseded:
+    """Enter the sender in the lane's receipt, unless a newer one stands there."""
+    connection.execute(
+        b"insert into zerotail_receipt values (%s, %s, %s, 0, 0, 0, 0) on conflict do nothing", (*effect.lane,)
+    )
+    number, epoch, *newest = _lock(connection, effect.lane) or (0, 0, 0, 0)
+    if newest > [effect.epoch, effect.incarnation]:
+        return Superseded(Epoch(newest[0]))
+    connection.execute(
+        f"update zerotail_receipt set claim_epoch = %s, incarnation = %s where {_LANE}".encode(),
+        (effect.epoch, effect.incarnation, *effect.lane),
+    )
+    return Welcome(EmissionNumber(number), Epoch(epoch) if epoch else None)
+
+
+def take_in_order(
+    connection: Connection, effect: SendEmissions, carry_out: Effect
+) -> Accepted | Superseded | OutOfOrder:
+    """The effects behind the last number, and the new last number, as one."""
+    receipt = _lock(connection, effect.lane)
+    if receipt is None:
+        return OutOfOrder(EmissionNumber(0))  # nobody has claimed it: the receipt is not there, or not any more
+    number, _, *newest = receipt
+    if newest > [effect.epoch, effect.incarnation]:
+        return Superseded(Epoch(newest[0]))
+    missing = find_unseen(EmissionNumber(number), effect.first, effect.values)
+    if missing is None:
+        return OutOfOrder(EmissionNumber(number))
+    if not missing:
+        return Accepted(EmissionNumber(number))
+    last = effect.last
+    _carry_out(connection, effect, EmissionNumber(last - len(missing) + 1), missing, carry_out)
+    connection.execute(
+        f"update zerotail_receipt set number = %s, epoch = %s where {_LANE}".encode(),
+        (last, effect.epoch, *effect.lane),
+    )
+    return Accepted(last)
+
+
+def take(connection: Connection, effect: SendEmissions, carry_out: Effect) -> Accepted:
+    """The effects, whatever was taken before: the statement itself drops repeats."""
+    _carry_out(connection, effect, effect.first, effect.values, carry_out)
+    return Accepted(effect.last)
+
+
+def _lock(connection: Connection, lane: Lane) -> tuple[Any, ...] | None:
+    query = f"select number, epoch, claim_epoch, incarnation from zerotail_receipt where {_LANE} for update"
+    return connection.execute(query.encode(), lane).fetchone()
+
+
+def _carry_out(
+    connection: Connection, effect: SendEmissions, first: EmissionNumber, values: Sequence[bytes], carry_out: Effect
+) -> None:
+    rows = [
+        {
+            "channel": effect.lane.channel,
+            "partition": effect.lane.partition,
+            "number": number,
+            "possible_duplicate": number <= effect.doubtful_until,
+            "value": value,
+        }
+        for number, value in enumerate(values, first)
+    ]
+    try:
+        with connection.cursor() as cursor:
+            cursor.executemany(carry_out, rows)
+    except psycopg.OperationalError:
+        raise
+    except psycopg.DatabaseError as error:
+        raise Declined(f"the receiver's database declined: {str(error).splitlines()[0]}") from error

@@ -1,0 +1,154 @@
+"""What is particular about HTTP: which silence is certain, kept connections, certificates and headers."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from integration.channel.test_contract import batch, claim
+from support.outside import EAST, Judge, http_outside
+from zerotail.channel.http import HttpReceiver
+from zerotail.core.emission import Lane
+from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber
+from zerotail.core.receiver import ReceiverClass, Welcome
+from zerotail.deadline import Deadline
+from zerotail.ports import Accepted, Indefinite, OutOfOrder, Refused, Unreachable
+
+LANE = Lane(ChannelName("bank"), PartitionNumber(0))
+
+
+@contextmanager
+def answering(status: int, body: bytes, *, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, list[str]]]:
+    """A server that answers every request alike, and the values of the header `Authorization` that it saw."""
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append(self.headers.get("Authorization", ""))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"{'https' if tls else 'http'}://localhost:{server.server_port}", seen
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_connection_that_cannot_be_made_has_carried_nothing(judge: Judge) -> None:
+    with answering(200, b"") as (url, _):
+        pass
+    with closing(HttpReceiver.at(url, EAST)) as sender:
+        assert sender.send(batch(LANE, 1, 1)) == Unreachable()
+        assert sender.claim(claim(LANE)) == Unreachable()
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (503, b'{"error":"busy"}'),
+        (500, b""),
+        (429, b""),
+        (200, b"<html>welcome</html>"),
+        (200, b'{"verdicts":[],"last_accepted":1}'),
+        (200, b'{"verdicts":["accepted","accepted"],"last_accepted":1}'),
+        (409, b'{"error":"no"}'),
+    ],
+)
+def test_an_answer_that_is_not_of_the_protocol_says_nothing(status: int, body: bytes) -> None:
+    with answering(status, body) as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
+        assert sender.send(batch(LANE, 1, 1)) == Indefinite()
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413])
+def test_a_wrong_request_is_refused_with_its_status(status: int) -> None:
+    with answering(status, b"") as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
+        assert sender.send(batch(LANE, 1, 1)) == Refused(f"the receiver answered {status}")
+        assert sender.claim(claim(LANE)) == Refused(f"the receiver answered {status}")
+
+
+@pytest.mark.servers
+def test_a_batch_that_was_taken_in_part_says_how_far(judge: Judge) -> None:
+    outside = http_outside(judge, ReceiverClass.R2)
+    lane = outside.lane()
+    with closing(outside.open(lane, 5.0)) as sender:
+        sender.claim(claim(lane))
+        sender.send(batch(lane, 1, 2))
+        assert sender.send(batch(lane, 4, 6)) == OutOfOrder(EmissionNumber(2))
+
+
+@pytest.mark.servers
+def test_a_lost_answer_is_resolved_by_the_next_claim(judge: Judge) -> None:
+    outside = http_outside(judge, ReceiverClass.R2)
+    lane = outside.lane()
+    with closing(outside.open(lane, 5.0)) as sender:
+        sender.claim(claim(lane))
+        judge.control.misbehave(lose_answers=1, deadline=Deadline.after(5))
+        assert sender.send(batch(lane, 1, 3)) == Indefinite()
+        welcome = sender.claim(claim(lane, incarnation=2))
+    assert isinstance(welcome, Welcome)
+    assert welcome.last == 3
+
+
+@pytest.mark.servers
+def test_a_kept_connection_that_was_closed_meanwhile_leaves_no_doubt(judge: Judge) -> None:
+    outside = http_outside(judge, ReceiverClass.R3)
+    lane = outside.lane()
+    with closing(outside.open(lane, 5.0)) as sender:
+        assert sender.send(batch(lane, 1, 1)) == Accepted(EmissionNumber(1))
+        judge.kill()
+        judge.start()
+        assert sender.send(batch(lane, 2, 2)) == Accepted(EmissionNumber(2))
+
+
+def test_headers_are_looked_up_for_each_connection_and_certificates_are_checked(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
+            *("-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(certificate, key)
+    tokens = iter(["first", "second", "third"])
+    with answering(200, b'{"verdicts":["accepted"],"last_accepted":1}', tls=served) as (url, seen):
+        with closing(HttpReceiver.at(url, EAST)) as stranger:
+            assert stranger.send(batch(LANE, 1, 1)) == Unreachable()
+        with closing(
+            HttpReceiver(
+                url,
+                EAST,
+                headers=lambda: {"Authorization": next(tokens)},
+                tls=ssl.create_default_context(cafile=str(certificate)),
+            )
+        ) as sender:
+            for _ in range(2):
+                assert sender.send(batch(LANE, 1, 1)) == Accepted(EmissionNumber(1))
+            sender.close()
+            sender.send(batch(LANE, 1, 1))
+    assert seen == ["first", "first", "second"]

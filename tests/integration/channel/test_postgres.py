@@ -1,0 +1,65 @@
+"""What is particular about a database as a receiver."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from integration.channel.test_contract import batch, claim
+from support.outside import Outside
+from zerotail.channel.postgres import PostgresReceiver
+from zerotail.core.identity import EmissionNumber
+from zerotail.core.receiver import Welcome
+from zerotail.deadline import Deadline
+from zerotail.lab.database import dsn
+from zerotail.lab.layout import Layout
+from zerotail.ports import Accepted, OutOfOrder, Refused
+from zerotail.postgres.connection import session
+from zerotail.postgres.receipt import Effect
+
+pytestmark = [pytest.mark.servers, pytest.mark.parametrize("outside", ["postgres-R0"], indirect=True)]
+
+
+def test_an_effect_that_the_database_declines_leaves_number_and_effects_as_they_were(
+    outside: Outside, servers_outside: Layout
+) -> None:
+    lane = outside.lane()
+    place = dsn(servers_outside.database("outside"))
+    with session(place, Deadline.after(10)) as connection:
+        connection.execute("create table if not exists booking (number bigint primary key check (number <> 3))")
+    effect = Effect(b"insert into booking values (%(number)s)")
+    with closing(PostgresReceiver(place, effect, receipts=True)) as sender:
+        sender.claim(claim(lane))
+        answer = sender.send(batch(lane, 1, 4))
+        assert isinstance(answer, Refused)
+        assert "booking_number_check" in answer.reason
+        assert sender.claim(claim(lane, incarnation=2)) == Welcome(EmissionNumber(0), None)
+        assert sender.send(batch(lane, 1, 2, incarnation=2)) == Accepted(EmissionNumber(2))
+    with session(place, Deadline.after(10)) as connection:
+        assert connection.execute("select number from booking order by number").fetchall() == [(1,), (2,)]
+
+
+def test_a_statement_of_the_receivers_own_can_be_a_function(outside: Outside, servers_outside: Layout) -> None:
+    lane = outside.lane()
+    place = dsn(servers_outside.database("outside"))
+    with session(place, Deadline.after(10)) as connection:
+        connection.execute("create table if not exists total (messages bigint, bytes bigint)")
+        connection.execute("insert into total values (0, 0)")
+        connection.execute(
+            "create or replace function book(value bytea) returns void language sql as "
+            "'update total set messages = messages + 1, bytes = bytes + length(value)'"
+        )
+    with closing(PostgresReceiver(place, Effect(b"select book(%(value)s)"), receipts=True)) as sender:
+        sender.claim(claim(lane))
+        sender.send(batch(lane, 1, 3))
+        sender.send(batch(lane, 2, 4))
+    with session(place, Deadline.after(10)) as connection:
+        assert connection.execute("select messages, bytes from total").fetchone() == (4, 4 * len(b"message 1"))
+
+
+def test_a_lane_that_nobody_has_claimed_takes_nothing(outside: Outside) -> None:
+    lane = outside.lane()
+    with closing(outside.open(lane, 5.0)) as sender:
+        assert sender.send(batch(lane, 1, 1)) == OutOfOrder(EmissionNumber(0))
+    assert outside.numbers(lane) == []
