@@ -218,9 +218,7 @@ class World:
         else:
             self.submitted += 1
             name = f"u-{self.submitted}"
-            submission = Submission(
-                name, r.choice(self.producers), r.choice(self.partitions), self._digest(name)
-            )
+            submission = Submission(name, r.choice(self.producers), r.choice(self.partitions), self._digest(name))
         invoked = SubmitInvoked(
             id=submission.id,
             producer=submission.producer,
@@ -248,9 +246,7 @@ class World:
             self._end(submission, SubmitFailed(id=submission.id))
         else:
             serial = Serial(len(self.rows[submission.producer, submission.partition]) + 1)
-            self.commit(
-                Row(submission.producer, submission.partition, serial, submission.id, submission.digest)
-            )
+            self.commit(Row(submission.producer, submission.partition, serial, submission.id, submission.digest))
 
     def _end(self, submission: Submission, event: Event, into: list[Submission] | None = None) -> None:
         self.pending.remove(submission)
@@ -620,9 +616,7 @@ class World:
         self.faults += 1
         fault = f"f{self.faults}"
         target = self.sender.process
-        self.say(
-            "nemesis", FaultBegan(fault=fault, action="kill -9", target=target, bit=True, evidence="pid gone")
-        )
+        self.say("nemesis", FaultBegan(fault=fault, action="kill -9", target=target, bit=True, evidence="pid gone"))
         self.crash_sender()
         self.start_sender()
         self.keep_busy()

@@ -312,9 +312,7 @@ def broken_rules(events: Iterable[AnyEvent]) -> set[str]:
     connection = _loaded(events)
     try:
         return {
-            rule
-            for rule, queries in _RULES.items()
-            if any(connection.execute(query).fetchone() for query in queries)
+            rule for rule, queries in _RULES.items() if any(connection.execute(query).fetchone() for query in queries)
         }
     finally:
         connection.close()

@@ -51,9 +51,7 @@ def success_is_revoked(rng: random.Random, events: Events) -> Events | None:
 
 @breaks("S14", "S2", "S3", "S9", "S17", "S19")
 def rows_change_serials(rng: random.Random, events: Events) -> Events | None:
-    row = one(
-        rng, [r for r in rows(events) if r.id in {a.id for a in each(events, SubmitAccepted) if a.serial}]
-    )
+    row = one(rng, [r for r in rows(events) if r.id in {a.id for a in each(events, SubmitAccepted) if a.serial}])
     if row is None:
         return None
     other = next(
@@ -68,8 +66,7 @@ def rows_change_serials(rng: random.Random, events: Events) -> Events | None:
         return None
     turned = {row.id: other, other.id: row}
     return [
-        replace(e, serial=turned[e.id].serial) if type(e) is FinalInstruction and e.id in turned else e
-        for e in events
+        replace(e, serial=turned[e.id].serial) if type(e) is FinalInstruction and e.id in turned else e for e in events
     ]
 
 
@@ -77,9 +74,7 @@ def rows_change_serials(rng: random.Random, events: Events) -> Events | None:
 
 
 @breaks("S19")
-def submission_came_after_a_later_serial_was_acknowledged(
-    rng: random.Random, events: Events
-) -> Events | None:
+def submission_came_after_a_later_serial_was_acknowledged(rng: random.Random, events: Events) -> Events | None:
     stored = {row.id: row for row in rows(events)}
     told = [a for a in each(events, SubmitAccepted) if a.id in stored]
     late = one(rng, told)
@@ -112,9 +107,7 @@ def serials_were_given_against_time(rng: random.Random, events: Events) -> Event
             seen.add(e.id)
             row = stored[e.id]
             pairs += [
-                (a, e.id)
-                for a in told
-                if (stored[a].producer, stored[a].partition) == (row.producer, row.partition)
+                (a, e.id) for a in told if (stored[a].producer, stored[a].partition) == (row.producer, row.partition)
             ]
         elif type(e) is SubmitAccepted and e.id in stored:
             told.append(e.id)

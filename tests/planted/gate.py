@@ -91,10 +91,7 @@ def gate_was_asked_for_too_little(rng: random.Random, events: Events) -> Events 
         return None
     a, releases = found
     known = any(
-        s.lsn
-        and s.epoch == a.epoch
-        and s.partition == a.partition
-        and (e.channel, e.number) == (a.channel, a.number)
+        s.lsn and s.epoch == a.epoch and s.partition == a.partition and (e.channel, e.number) == (a.channel, a.number)
         for s in journal(events)
         for e in s.emissions
     )
@@ -156,9 +153,7 @@ def released_by_exposure_in_a_gated_epoch(rng: random.Random, events: Events) ->
 def exposure_was_never_recorded(rng: random.Random, events: Events) -> Events | None:
     changed = [m for m in each(events, ModeChanged) if m.mode == "exposed"]
     exposed = [
-        m.epoch
-        for m in changed
-        if any(r.by == "exposure" and r.epoch == m.epoch for r in each(events, Released))
+        m.epoch for m in changed if any(r.by == "exposure" and r.epoch == m.epoch for r in each(events, Released))
     ]
     epoch = one(rng, exposed)
     if epoch is None or any(o.mode == "exposed" and o.epoch == epoch for o in each(events, EpochOpened)):

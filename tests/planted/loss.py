@@ -56,10 +56,7 @@ def tail_of_the_journal_is_cut_off(rng: random.Random, events: Events) -> Events
         return None
     told = {answer.id for answer in each(events, SubmitAccepted)}
     held = {(run.producer, serial) for run in last.runs for serial in _serials(run)}
-    if not any(
-        r.id in told and r.partition == last.partition and (r.producer, r.serial) in held
-        for r in rows(events)
-    ):
+    if not any(r.id in told and r.partition == last.partition and (r.producer, r.serial) in held for r in rows(events)):
         return None
     return without(events, *(s for s in each(events, FinalSegment) if same_place(s, last)))
 
@@ -103,11 +100,7 @@ def row_is_never_taken(rng: random.Random, events: Events) -> Events | None:
     if row is None:
         return None
     last = max(r.serial for r in rows(events) if (r.producer, r.partition) == (row.producer, row.partition))
-    new = [
-        replace(r, id="u-new", serial=Serial(last + 1))
-        for r in each(events, FinalInstruction)
-        if r.id == row.id
-    ]
+    new = [replace(r, id="u-new", serial=Serial(last + 1)) for r in each(events, FinalInstruction) if r.id == row.id]
     call = next(call for call in each(events, SubmitInvoked) if call.id == row.id)
     return [*put(events, call, call, replace(call, id="u-new")), SubmitUnknown(id="u-new"), *new]
 
@@ -155,11 +148,7 @@ def second_stage_never_takes_what_the_first_emits(rng: random.Random, events: Ev
         rng,
         [s for s in last_of_place(events) if s.stage == "ledger" and any("/" in r.producer for r in s.runs)],
     )
-    return (
-        None
-        if last is None
-        else without(events, *(s for s in each(events, FinalSegment) if same_place(s, last)))
-    )
+    return None if last is None else without(events, *(s for s in each(events, FinalSegment) if same_place(s, last)))
 
 
 def _serials(run: Run) -> range:

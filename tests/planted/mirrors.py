@@ -49,9 +49,7 @@ def copies_change_places(rng: random.Random, events: Events) -> Events | None:
     copies = each(events, MirrorCopy)
     index = rng.randrange(len(copies) - 1)
     first, second = copies[index], copies[index + 1]
-    return put(
-        put(events, first, replace(first, offset=second.offset)), second, replace(second, offset=first.offset)
-    )
+    return put(put(events, first, replace(first, offset=second.offset)), second, replace(second, offset=first.offset))
 
 
 @breaks("S13")

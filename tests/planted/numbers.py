@@ -55,9 +55,7 @@ def repeat_is_accepted(rng: random.Random, events: Events) -> Events | None:
 
 
 @breaks("S3")
-def dumb_receiver_gets_a_number_twice_and_nobody_lists_it(
-    rng: random.Random, events: Events
-) -> Events | None:
+def dumb_receiver_gets_a_number_twice_and_nobody_lists_it(rng: random.Random, events: Events) -> Events | None:
     listed = {(d.channel, d.partition, d.number) for d in each(events, DoubtListed)}
     a = one(rng, [a for a in accepted(events, "R3") if (a.channel, a.partition, a.number) not in listed])
     return None if a is None else put(events, a, a, a)
@@ -124,9 +122,7 @@ def neighbours_change_places_at_the_receiver(rng: random.Random, events: Events)
     first = one(rng, accepted(events))
     if first is None:
         return None
-    second = next(
-        (a for a in accepted(events) if stream(a) == stream(first) and a.number == first.number + 1), None
-    )
+    second = next((a for a in accepted(events) if stream(a) == stream(first) and a.number == first.number + 1), None)
     if second is None:
         return None
     changed = put(events, first, replace(second, time=first.time))
@@ -193,11 +189,7 @@ def several_numbers_are_passed_over(rng: random.Random, events: Events) -> Event
     if last is None or last.number < 3:
         return None
     first = rng.randint(1, last.number - 2)
-    gone = [
-        a
-        for a in each(events, EmissionAttempted)
-        if stream(a) == stream(last) and first <= a.number < last.number
-    ]
+    gone = [a for a in each(events, EmissionAttempted) if stream(a) == stream(last) and first <= a.number < last.number]
     return without(events, *gone)
 
 

@@ -83,8 +83,7 @@ def row_was_changed(rng: random.Random, events: Events) -> Events | None:
     if row is None:
         return None
     return [
-        replace(e, digest=flipped(e.digest)) if type(e) is FinalInstruction and e.id == row.id else e
-        for e in events
+        replace(e, digest=flipped(e.digest)) if type(e) is FinalInstruction and e.id == row.id else e for e in events
     ]
 
 
@@ -149,6 +148,4 @@ def divergent_segment_is_not_kept(rng: random.Random, events: Events) -> Events 
 @breaks("S16", "S9", "S10", "S15")
 def journal_has_an_epoch_of_no_lineage(rng: random.Random, events: Events) -> Events | None:
     s = one(rng, journal(events))
-    return (
-        None if s is None else everywhere(events, s, lambda s: replace(s, epoch=type(s.epoch)(s.epoch + 1)))
-    )
+    return None if s is None else everywhere(events, s, lambda s: replace(s, epoch=type(s.epoch)(s.epoch + 1)))

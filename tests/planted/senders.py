@@ -59,9 +59,7 @@ def refused_zombie_is_accepted(rng: random.Random, events: Events) -> Events | N
 @breaks("S6", "S7", "S8")
 def incarnation_falls(rng: random.Random, events: Events) -> Events | None:
     a = one(rng, accepted(events, "R2"))
-    return (
-        None if a is None else put(events, a, replace(a, incarnation=type(a.incarnation)(a.incarnation - 1)))
-    )
+    return None if a is None else put(events, a, replace(a, incarnation=type(a.incarnation)(a.incarnation - 1)))
 
 
 @breaks("S6")

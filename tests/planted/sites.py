@@ -131,9 +131,7 @@ def neighbours_change_numbers(rng: random.Random, events: Events) -> Events | No
     first = one(rng, [s for s in journal(events) if s.segment == 1])
     if first is None:
         return None
-    second = next(
-        (s for s in journal(events) if same_place(s, replace(first, segment=SegmentNumber(2)))), None
-    )
+    second = next((s for s in journal(events) if same_place(s, replace(first, segment=SegmentNumber(2)))), None)
     if second is None:
         return None
     changed = put(events, first, replace(second, segment=SegmentNumber(1)))
@@ -144,9 +142,7 @@ def neighbours_change_numbers(rng: random.Random, events: Events) -> Events | No
 def segment_was_deleted(rng: random.Random, events: Events) -> Events | None:
     last = {id(s) for s in last_of_place(events)}
     s = one(rng, [s for s in journal(events) if id(s) not in last])
-    return (
-        None if s is None else without(events, *(o for o in each(events, FinalSegment) if same_place(o, s)))
-    )
+    return None if s is None else without(events, *(o for o in each(events, FinalSegment) if same_place(o, s)))
 
 
 # S11 same state.
@@ -184,12 +180,7 @@ def segment_emits_less_at_the_standby(rng: random.Random, events: Events) -> Eve
 
 
 def _behind_a_cut(events: Events) -> list[tuple[EpochOpened, FinalSegment]]:
-    return [
-        (opened, s)
-        for opened in each(events, EpochOpened)[1:]
-        for s in journal(events)
-        if s.epoch == opened.epoch
-    ]
+    return [(opened, s) for opened in each(events, EpochOpened)[1:] for s in journal(events) if s.epoch == opened.epoch]
 
 
 @breaks("S15", "S9", "S10")
@@ -229,8 +220,4 @@ def cut_lies_behind_segments_of_the_new_epoch(rng: random.Random, events: Events
     opened, s = found
     cuts = tuple(c for c in opened.cuts if (c.stage, c.partition) != (s.stage, s.partition))
     own = [c for c in opened.cuts if (c.stage, c.partition) == (s.stage, s.partition)]
-    return (
-        put(events, opened, replace(opened, cuts=(*cuts, replace(own[0], segment=s.segment))))
-        if own
-        else None
-    )
+    return put(events, opened, replace(opened, cuts=(*cuts, replace(own[0], segment=s.segment)))) if own else None

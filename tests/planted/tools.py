@@ -80,9 +80,7 @@ def moved(events: Events, event: AnyEvent, behind: AnyEvent) -> Events:
     return [*rest[: index + 1], replace(event, time=behind.time), *rest[index + 1 :]]
 
 
-def everywhere(
-    events: Events, segment: FinalSegment, change: Callable[[FinalSegment], FinalSegment]
-) -> Events:
+def everywhere(events: Events, segment: FinalSegment, change: Callable[[FinalSegment], FinalSegment]) -> Events:
     """The same change to a segment at every site that has it."""
     return [
         change(event)

@@ -24,9 +24,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "verdicts.md").read_text()
 
 def failed_verdict() -> Verdict:
     events, expect = clean(5)
-    attempt = next(
-        a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3"
-    )
+    attempt = next(a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3")
     return check(put(events, attempt, attempt, attempt), expect)
 
 

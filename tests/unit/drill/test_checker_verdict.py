@@ -60,9 +60,7 @@ def test_violations_come_in_the_order_of_the_rule_list() -> None:
 
 def test_a_witness_names_file_and_line_and_tells_what_happened() -> None:
     events, expect = clean(5)
-    attempt = next(
-        a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3"
-    )
+    attempt = next(a for a in each(events, EmissionAttempted) if a.answer == "accepted" and a.channel != "bank-R3")
     verdict = check(put(events, attempt, attempt, attempt), expect)
     assert verdict.broken_rules == ("S3",)
     (violation,) = verdict.violations
@@ -192,8 +190,7 @@ def test_a_simulated_run_needs_neither_faults_nor_a_standby() -> None:
     bare = [
         event
         for event in events
-        if (type(event) is not FaultBegan and getattr(event, "site", site) == site)
-        or type(event) is EpochOpened
+        if (type(event) is not FaultBegan and getattr(event, "site", site) == site) or type(event) is EpochOpened
     ]
     assert "N2" not in check(bare, SIMULATED).open_rules
     assert check(events, SIMULATED).outcome is Outcome.PASSED
