@@ -15,9 +15,7 @@ def interleavings(draw: st.DrawFn, max_producers: int = 16, max_records: int = 2
     producers = draw(st.lists(producer_numbers, min_size=1, max_size=max_producers, unique=True))
     longest = draw(st.sampled_from([1, 3, 40]))
     runs = draw(
-        st.lists(
-            st.tuples(st.sampled_from(producers), st.integers(1, longest)), max_size=max_records // longest
-        )
+        st.lists(st.tuples(st.sampled_from(producers), st.integers(1, longest)), max_size=max_records // longest)
     )
     return [producer for producer, count in runs for _ in range(count)]
 

@@ -51,9 +51,7 @@ def test_python_and_numpy_write_and_read_the_same_bytes(each: list[int]) -> None
 
 
 @given(interleavings(max_producers=5, max_records=80), st.data())
-def test_changed_bytes_are_broken_or_another_order_with_the_same_counts(
-    each: list[int], data: st.DataObject
-) -> None:
+def test_changed_bytes_are_broken_or_another_order_with_the_same_counts(each: list[int], data: st.DataObject) -> None:
     order = encode_order(Runs.of_records(each))
     encoded = bytearray(order.encoded)
     place = data.draw(st.integers(0, len(encoded) - 1))

@@ -25,6 +25,7 @@ from zerotail.wiring import AdapterSettings, SiteAdapters, Stopped, drive
 
 EAST = SiteName("east")
 PATIENCE_SECONDS = 150.0
+_LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
 _INSERT = """
 insert into zerotail.instruction (producer, partition, serial, id, value)
 select %s, %s, n, n::text || '/' || %s,
@@ -98,10 +99,7 @@ class System:
         with session(self.adapters.dsn, Deadline.after(PATIENCE_SECONDS)) as primary:
             for producer in self.producers:
                 for partition in range(self.partitions):
-                    row = primary.execute(
-                        "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s",
-                        (producer, partition),
-                    ).fetchone()
+                    row = primary.execute(_LAST, (producer, partition)).fetchone()
                     assert row is not None
                     primary.execute(_INSERT, (producer, partition, partition, row[0] + 1, row[0] + count))
 

@@ -18,9 +18,9 @@ from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.status import LabStatus
 from zerotail.postgres.comparison import Compared
-from zerotail.postgres.verification import Verified
 from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
+from zerotail.postgres.verification import Verified
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ missing; it says which.
 """
 
 # A replacement has the arguments of what it replaces, and reaches into modules from outside:
-# ruff: noqa: ARG001, E501
+# ruff: noqa: ARG001
 # mypy: disable-error-code="attr-defined, assignment, unreachable"
 
 from __future__ import annotations

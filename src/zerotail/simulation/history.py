@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import Any
 
 from zerotail import ports

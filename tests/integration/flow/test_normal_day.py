@@ -1,4 +1,4 @@
-"""From instruction rows to the receiver on real Kafka and PostgreSQL, by the very stories that the simulator crashes."""
+"""From instruction rows to the receiver on real Kafka and PostgreSQL, by the stories that the simulator crashes."""
 
 from __future__ import annotations
 

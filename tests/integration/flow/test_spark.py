@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from support.flow import EAST, PATIENCE_SECONDS, System, new_system
+from zerotail.core.identity import PartitionNumber
 from zerotail.core.receiver import ReceiverClass
 from zerotail.deadline import Deadline, wait_until
 from zerotail.flow.emit import Sender, emit
@@ -21,9 +24,9 @@ from zerotail.wiring import SiteAdapters
 pytestmark = pytest.mark.servers
 
 
-def places_of(system: System) -> dict[object, Place]:
+def places_of(system: System) -> dict[PartitionNumber, Place]:
     adapters = SiteAdapters(system.adapters)
-    found: dict[object, Place] = {}
+    found: dict[PartitionNumber, Place] = {}
     for partition in system.stages:
         read = adapters.carry_out(ReadHead(system.stage, partition))
         assert isinstance(read, HeadRead)
@@ -32,7 +35,11 @@ def places_of(system: System) -> dict[object, Place]:
     return found
 
 
-def test_instructions_pass_through_spark_once_and_in_order(lab: Layout, tmp_path: Path) -> None:
+def test_instructions_pass_through_spark_once_and_in_order(
+    lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Spark's workers import the handler by its name, as they would a user's.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     system = new_system(lab, "spark", 11, partitions=2)
     system.insert(2000)
     spark = start_session("zerotail test")
@@ -70,11 +77,10 @@ def test_instructions_pass_through_spark_once_and_in_order(lab: Layout, tmp_path
         )
         senders = [lambda lane=lane: emit(Sender(lane, ReceiverClass.R2, EAST, window=1000)) for lane in system.lanes]
         with system.running(*senders) as ended:
-            wait_until(
-                "the first arrived", lambda: system.accepted() == 8000 or ended, Deadline.after(PATIENCE_SECONDS)
-            )
+            deadline = Deadline.after(PATIENCE_SECONDS)
+            wait_until("the first arrived", lambda: system.accepted() == 8000 or ended, deadline)
             system.insert(500)
-            wait_until("the rest, too", lambda: system.accepted() == 10_000 or ended, Deadline.after(PATIENCE_SECONDS))
+            wait_until("the rest, too", lambda: system.accepted() == 10_000 or ended, deadline)
             assert ended == []
         assert [query.exception() for query in queries] == [None, None, None]
         assert sum(applied) == 10_000

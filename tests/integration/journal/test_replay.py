@@ -37,7 +37,7 @@ from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.schema import apply_schema
 from zerotail.postgres.verification import verify_partition
 from zerotail.spark.reconcile import reconcile
-from zerotail.wiring import SiteAdapters, drive
+from zerotail.wiring import AdapterSettings, SiteAdapters, drive
 
 pytestmark = pytest.mark.servers
 
@@ -120,7 +120,7 @@ def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
     lab: Layout, spark: SparkSession, database: str, transform: Callable[[bytes], bytes] | None
 ) -> None:
     transforms = {"wires": transform} if transform else {}
-    own = SiteAdapters(EAST, database, database, lab.bootstrap("east"), {}, transforms)
+    own = SiteAdapters(AdapterSettings(EAST, database, database, lab.bootstrap("east")), transforms)
     try:
         read = own.carry_out(ReadHead(STAGE, FIRST))
         assert isinstance(read, HeadRead)

@@ -125,9 +125,7 @@ def test_before_and_beyond_compare_with_every_position_as_their_names_say() -> N
         (99, 1, r"no record \(producer 99, serial 1\); it has no records of it"),
     ],
 )
-def test_asking_for_a_record_that_the_order_lacks_is_refused_by_name(
-    producer: int, serial: int, words: str
-) -> None:
+def test_asking_for_a_record_that_the_order_lacks_is_refused_by_name(producer: int, serial: int, words: str) -> None:
     order = Order(EXAMPLE, before={B: Serial(10), C: Serial(4)})
     with pytest.raises(Refused, match=words):
         order.position(ProducerNumber(producer), serial)

@@ -59,9 +59,7 @@ def rows_of(column: pa.Array | pa.ChunkedArray) -> list[Header | None]:
 
 def test_the_layout_is_fixed_to_the_byte() -> None:
     data = encode(Header(Epoch(0x0102), ProducerNumber(0x03040506), Serial(0x0708), b"digest!!"))
-    assert data == (
-        b"\x01\x00\x00\x00\x06\x05\x04\x03\x02\x01" + bytes(6) + b"\x08\x07" + bytes(6) + b"digest!!"
-    )
+    assert data == (b"\x01\x00\x00\x00\x06\x05\x04\x03\x02\x01" + bytes(6) + b"\x08\x07" + bytes(6) + b"digest!!")
 
 
 def test_the_digest_is_eight_bytes_of_blake2b() -> None:

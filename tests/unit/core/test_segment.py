@@ -97,9 +97,7 @@ def test_random_interleavings_cost_a_bit_per_record_of_two_producers() -> None:
 
 @pytest.mark.parametrize("count", [127, 128, 129, 2**14, 2**14 + 1, 2**21 + 1, 2**35])
 @BOTH_WAYS
-def test_runs_of_every_length_come_back(
-    count: int, few_records: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_every_length_come_back(count: int, few_records: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment, "_FEW_RECORDS", few_records)
     runs = Runs.of([(2, count), (1, count), (2, 1)])
     assert decode_order(encode_order(runs)) == runs
