@@ -22,7 +22,7 @@ from zerotail.simulation.plan import Plan, draw
 from zerotail.simulation.run import Run
 
 BLOCK = 40
-SAMPLE = 50
+SAMPLE = 10
 """One run in so many is also judged by the full checker."""
 
 

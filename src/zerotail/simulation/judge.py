@@ -23,9 +23,10 @@ from zerotail.core.receiver import ReceiverClass
 from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
 from zerotail.simulation.outside import Attempt, Receiver
+from zerotail.simulation.parts import OTHER, Witness
 from zerotail.simulation.postgres import EXTEND, Server
 from zerotail.simulation.run import Run
-from zerotail.simulation.world import OTHER, Witness, World
+from zerotail.simulation.world import World
 
 
 @dataclass(frozen=True, slots=True)
