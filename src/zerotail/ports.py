@@ -438,6 +438,14 @@ class Promote(Effect, frozen=True):
     site: SiteName
 
 
+class StopWaiting(Effect, frozen=True):
+    """Let commits of a site's database return without a standby; those that wait now return and become
+    visible.
+    """
+
+    site: SiteName
+
+
 class OpenEpoch(Effect, frozen=True):
     """Write the new epoch with the cuts, if the current one is still `expected`; hand every head over to
     it.

@@ -57,6 +57,13 @@ class BadDay(Parts):
             self.witness.promoted(self.moment, effect.site)
         return DONE
 
+    def _stop_waiting(self, actor: Actor, effect: ports.StopWaiting) -> Any:
+        server = self.server(actor, effect.site)
+        if server is None:
+            return UNREACHABLE
+        server.empty_names()
+        return DONE
+
     def _open_epoch(self, actor: Actor, effect: ports.OpenEpoch) -> Any:
         server = self.server(actor, effect.site)
         if server is None:

@@ -58,6 +58,7 @@ class World(NormalDay, BadDay):
             ports.ObserveSite: self._observe_site,
             ports.FenceSite: self._fence_site,
             ports.Promote: self._promote,
+            ports.StopWaiting: self._stop_waiting,
             ports.OpenEpoch: self._open_epoch,
             ports.ChangeEpoch: self._change_epoch,
             ports.StoreStart: self._store_start,

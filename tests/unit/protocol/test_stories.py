@@ -157,10 +157,11 @@ def test_going_on_alone_opens_an_exposed_epoch_and_claims() -> None:
     standing = ports.Standing(LINEAGE, Timeline(1), 7)
     claimed = ports.LaneClaimed(standing, Incarnation(1), Lsn(9))
     result, effects = _told(
-        expose(PIPELINE, EAST, 0, WEST), [_seen(LINEAGE, 1), DONE, DONE, claimed, DONE, DONE, DONE]
+        expose(PIPELINE, EAST, 0, WEST), [_seen(LINEAGE, 1), DONE, DONE, DONE, claimed, DONE, DONE, DONE]
     )
     assert list(result.plan.steps) == [Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE]
-    opened = effects[1]
+    assert isinstance(effects[1], ports.StopWaiting)
+    opened = effects[2]
     assert isinstance(opened, ports.OpenEpoch)
     assert (opened.durability, opened.operator) == (Durability.EXPOSED, "west is out")
 
