@@ -176,7 +176,7 @@ class Fed(Result, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
-    """Records by column, in offset order; a record without our header has producer 0."""
+    """Records by column, in offset order, as plain numbers; a record without our header has producer 0."""
 
     producers: Sequence[ProducerNumber]
     serials: Sequence[Serial]

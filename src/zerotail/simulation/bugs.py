@@ -955,3 +955,16 @@ def _() -> list[Patch]:
         return ports.Batch(*columns)
 
     return [(follow, "records_behind", by_producer)]
+
+
+@_bug(
+    "exposed-while-commits-wait",
+    "an exposed epoch is opened while a commit that waits for the lost site holds the head",
+    "L2",
+    where={"synchronous": True, "more_faults": (plans.SITE_DOWN, plans.EXPOSE, plans.EXPOSE), "spacing": 8},
+)
+def _() -> list[Patch]:
+    def nothing(self: World, actor: Any, effect: ports.StopWaiting) -> Any:
+        return parts.DONE
+
+    return [(World, "_stop_waiting", nothing)]
