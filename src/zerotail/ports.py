@@ -176,7 +176,7 @@ class Fed(Result, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True, gc=False):
-    """Records by column, in offset order; a record without our header has producer 0."""
+    """Records by column, in offset order, as plain numbers; a record without our header has producer 0."""
 
     producers: Sequence[ProducerNumber]
     serials: Sequence[Serial]
@@ -439,6 +439,14 @@ class FenceSite(Effect, frozen=True):
 
 class Promote(Effect, frozen=True):
     """Make a site's standby database a primary; harmless when it is one."""
+
+    site: SiteName
+
+
+class StopWaiting(Effect, frozen=True):
+    """Let commits of a site's database return without a standby; those that wait now return and become
+    visible.
+    """
 
     site: SiteName
 

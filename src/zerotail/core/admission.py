@@ -29,7 +29,7 @@ FOREIGN = ProducerNumber(0)
 Limits = Mapping[Epoch, Mapping[ProducerNumber, Serial] | None]
 Vector = Mapping[ProducerNumber, Serial]
 
-_FEW = 256
+_FEW = 512
 
 
 @dataclass(frozen=True, slots=True)

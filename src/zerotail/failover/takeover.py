@@ -47,6 +47,7 @@ from zerotail.ports import (
     RecordStep,
     Refused,
     SiteObserved,
+    StopWaiting,
     StoreStart,
     Story,
 )
@@ -88,9 +89,14 @@ def take_over(
 
 
 def expose(pipeline: Pipeline, site: SiteName, site_number: int, other: SiteName) -> Story[TakeoverReport]:
-    """Go on without the other site, by the operator's statement that it is out."""
+    """Go on without the other site, by the operator's statement that it is out.
+
+    Commits must stop waiting for it first: one that waits holds the rows that the new epoch has to change.
+    """
     view = yield from observe_site(site, site_number)
     plan = plans.plan_exposure(view)
+    if not plan.done:
+        _require_done((yield StopWaiting(site)), f"let commits of {site} return without {other}")
     return (yield from carry_out(pipeline, plan, other, f"{other} is out"))
 
 

@@ -63,9 +63,7 @@ class Stage:
     """Partitions of the channels that are topics; every other channel has one."""
 
     def partitions_of(self, channel: str) -> int:
-        """How many target partitions a channel of this stage has; `Broken` if the stage has no such
-        channel.
-        """
+        """How many target partitions a channel has; `Broken` if the stage has no such channel."""
         try:
             return self.targets[channel]
         except KeyError:
@@ -102,7 +100,7 @@ def run_stage(stage: Stage, site: SiteName, *, limit: int = 50_000) -> Story[End
             hint = None
         elif not isinstance(polled, Polled):
             yield Pause("Kafka does not answer")
-        elif not polled.batch.serials:
+        elif len(polled.batch.serials) == 0:
             hint = polled.hint
             yield Pause("no records")
             idle += 1

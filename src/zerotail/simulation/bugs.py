@@ -31,9 +31,8 @@ from zerotail.core.receiver import DoubtPolicy, ReceiverClass, Resume
 from zerotail.failover import follow, rejoin
 from zerotail.failover import takeover as takeovers
 from zerotail.flow import emit, produce, stage, submit
-from zerotail.simulation import operators
+from zerotail.simulation import normal_day, operators, parts
 from zerotail.simulation import plan as plans
-from zerotail.simulation import world as worlds
 from zerotail.simulation.outside import Receiver
 from zerotail.simulation.topology import Ledger
 from zerotail.simulation.world import World
@@ -149,7 +148,7 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     def own(self: World, actor: Any, _: Any) -> Any:
         server = self.server(actor)
-        return worlds.UNREACHABLE if server is None else replace(server.gate_answer(), in_recovery=True)
+        return parts.UNREACHABLE if server is None else replace(server.gate_answer(), in_recovery=True)
 
     return [(World, "_ask_gate", own)]
 
@@ -321,12 +320,12 @@ def _() -> list[Patch]:
     original = World._submit
 
     def submit_anyhow(self: World, actor: Any, effect: ports.Submit) -> Any:
-        original_works = worlds.works_at
-        worlds.works_at = lambda lineage, site, _: lineage.current.site == site
+        original_works = normal_day.works_at
+        normal_day.works_at = lambda lineage, site, _: lineage.current.site == site
         try:
             return original(self, actor, effect)
         finally:
-            worlds.works_at = original_works
+            normal_day.works_at = original_works
 
     return [(World, "_submit", submit_anyhow)]
 
@@ -359,7 +358,7 @@ def _() -> list[Patch]:
 
     return [
         (epoch, "works_at", by_site),
-        (worlds, "works_at", by_site),
+        (normal_day, "works_at", by_site),
         (takeover, "works_at", by_site),
         (operators, "works_at", by_site),
         BUGS["segments-between-promotion-and-epoch"].patches()[0],
@@ -688,7 +687,7 @@ def _() -> list[Patch]:
 )
 def _() -> list[Patch]:
     def ignore(self: World, actor: Any, effect: Any) -> Any:
-        return worlds.DONE
+        return parts.DONE
 
     return [(World, "_request_again", ignore)]
 
@@ -931,10 +930,10 @@ def _() -> list[Patch]:
     def settle(self: World, actor: Any, effect: ports.SettleDoubts) -> Any:
         server = self.server(actor)
         if server is None or server.in_recovery:
-            return worlds.UNREACHABLE
+            return parts.UNREACHABLE
         row = server.table("lanes")[effect.lane]
         settled = (row[0], row[1], effect.received, effect.received)
-        return self._store(actor, server, [(worlds.SET, "lanes", effect.lane, settled)], worlds.DONE)
+        return self._store(actor, server, [(normal_day.SET, "lanes", effect.lane, settled)], parts.DONE)
 
     return [(World, "_settle_doubts", settle), (operators.Operators, "_sender_frozen", lambda *_: False)]
 
@@ -956,3 +955,16 @@ def _() -> list[Patch]:
         return ports.Batch(*columns)
 
     return [(follow, "records_behind", by_producer)]
+
+
+@_bug(
+    "exposed-while-commits-wait",
+    "an exposed epoch is opened while a commit that waits for the lost site holds the head",
+    "L2",
+    where={"synchronous": True, "more_faults": (plans.SITE_DOWN, plans.EXPOSE, plans.EXPOSE), "spacing": 8},
+)
+def _() -> list[Patch]:
+    def nothing(self: World, actor: Any, effect: ports.StopWaiting) -> Any:
+        return parts.DONE
+
+    return [(World, "_stop_waiting", nothing)]

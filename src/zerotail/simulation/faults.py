@@ -9,9 +9,10 @@ from zerotail.core.identity import SiteName
 from zerotail.simulation import plan as plans
 from zerotail.simulation.kafka import FOREIGN_RECORD, Log
 from zerotail.simulation.operators import Operators
+from zerotail.simulation.parts import OTHER, SITES
 from zerotail.simulation.plan import Fault
 from zerotail.simulation.schedule import Schedule
-from zerotail.simulation.world import OTHER, SITES, World
+from zerotail.simulation.world import World
 
 
 class Faults:

@@ -34,10 +34,11 @@ from zerotail.drill.checker import SIMULATED, check
 from zerotail.failover.replay import Replay
 from zerotail.simulation.judge import Violation, Watch
 from zerotail.simulation.outside import Attempt
+from zerotail.simulation.parts import OTHER
 from zerotail.simulation.postgres import Server
 from zerotail.simulation.run import Run
 from zerotail.simulation.topology import HOP, D
-from zerotail.simulation.world import OTHER, World
+from zerotail.simulation.world import World
 
 
 def check_run(run: Run, watch: Watch) -> list[Violation]:

@@ -23,9 +23,10 @@ from zerotail.core.receiver import ReceiverClass
 from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
 from zerotail.simulation.outside import Attempt, Receiver
+from zerotail.simulation.parts import OTHER, Witness
 from zerotail.simulation.postgres import EXTEND, Server
 from zerotail.simulation.run import Run
-from zerotail.simulation.world import OTHER, Witness, World
+from zerotail.simulation.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +354,7 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
                 continue
             if position < last:
                 return [Violation("S13", f"{topic} at {other.site} is not in the order of the journal")]
-            if position > last + 1:
+            if last >= 0 and position > last + 1 and not log.lost_tail:
                 return [Violation("S13", f"{topic} at {other.site} leaves out position {last + 1}")]
             last = position
     return []

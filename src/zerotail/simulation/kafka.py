@@ -33,11 +33,15 @@ _EMPTY = Batch((), (), (), (), ())
 class Log:
     """One partition of one topic at one site."""
 
-    __slots__ = ("first", "identity", "records")
+    __slots__ = ("first", "identity", "lost_tail", "records")
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.first = 0
+        self.lost_tail = False
+        """Whether records were lost from the end at some time: a writer that had looked just before leaves
+        a hole.
+        """
         self.records: list[Stored | None] = []
         """None is a marker: an offset without a record."""
 
@@ -63,6 +67,7 @@ class Log:
         """Lose the last records, as after an unclean election."""
         if count:
             del self.records[-count:]
+            self.lost_tail = True
 
     def retain(self, count: int) -> None:
         """Delete the oldest records."""

@@ -20,8 +20,9 @@ from zerotail.failover.handover import hand_over
 from zerotail.failover.rejoin import rejoin
 from zerotail.failover.takeover import expose, take_over
 from zerotail.simulation import plan as plans
+from zerotail.simulation.parts import NUMBER, OTHER, SITES, Actor
 from zerotail.simulation.schedule import Process, Schedule
-from zerotail.simulation.world import NUMBER, OTHER, SITES, Actor, World
+from zerotail.simulation.world import World
 
 
 class Operators:

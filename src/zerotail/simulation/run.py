@@ -27,10 +27,11 @@ from zerotail.flow.submit import submit
 from zerotail.handler import encode_value
 from zerotail.simulation.faults import Faults
 from zerotail.simulation.operators import Operators
+from zerotail.simulation.parts import NUMBER, OTHER, SITES, Topology
 from zerotail.simulation.plan import Fault, Plan
 from zerotail.simulation.schedule import CRASHED, Process, Schedule
 from zerotail.simulation.topology import make_topology
-from zerotail.simulation.world import NUMBER, OTHER, SITES, Topology, World
+from zerotail.simulation.world import World
 
 SAFETY_TIME = 20_000
 LIVENESS_TIME = 12_000

@@ -17,8 +17,9 @@ from zerotail import ports
 from zerotail.core.identity import SiteName
 from zerotail.errors import Broken, Misused, ZerotailError
 from zerotail.simulation import plan as plans
+from zerotail.simulation.parts import BLOCKED, INDEFINITE, UNREACHABLE, Actor
 from zerotail.simulation.plan import Fault
-from zerotail.simulation.world import BLOCKED, INDEFINITE, UNREACHABLE, Actor, World
+from zerotail.simulation.world import World
 
 MAY_BE_LOST: frozenset[type[ports.Effect]] = frozenset(
     {

@@ -19,7 +19,7 @@ from zerotail.core.receiver import DoubtPolicy, ReceiverClass
 from zerotail.flow.stage import Stage
 from zerotail.handler import Emission, Given, Handler, Record, State
 from zerotail.ports import Feed
-from zerotail.simulation.world import Topology
+from zerotail.simulation.parts import Topology
 
 BANK, MAIL, HOP = ChannelName("bank"), ChannelName("mail"), ChannelName("q")
 P, Q = TopicName("p"), TopicName("q")

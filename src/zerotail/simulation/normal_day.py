@@ -1,0 +1,271 @@
+"""The effects of the normal day: submit, produce, take a batch, ask the gate, send.
+
+Each method is one transaction, one poll or one request: it happens as a whole or not at all. Nothing of the
+protocol is decided here. The database checks what the real schema checks: the compare-and-set of a head,
+that the epoch is the writer's own, and that the timeline is the one for which the epoch was opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from zerotail import ports
+from zerotail.core.emission import Lane
+from zerotail.core.epoch import Phase, works_at
+from zerotail.core.identity import (
+    EmissionNumber,
+    Epoch,
+    Incarnation,
+    Lsn,
+    Serial,
+    Timeline,
+)
+from zerotail.core.receiver import LaneRecord
+from zerotail.simulation.parts import (
+    BLOCKED,
+    DONE,
+    NOT_LIVE,
+    OTHER,
+    OTHER_EPOCH,
+    OTHER_HEAD,
+    READ_ONLY,
+    UNREACHABLE,
+    Actor,
+    Parts,
+)
+from zerotail.simulation.postgres import EXTEND, SET, Write
+
+
+class NormalDay(Parts):
+    """Executes the effects of `flow/`."""
+
+    # Submission and producers.
+
+    def _submit(self, actor: Actor, effect: ports.Submit) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        serial = server.table("ids").get(effect.id)
+        if serial is not None:
+            return ports.Submitted(server.standing(), serial, server.position)
+        lineage = server.lineage
+        if not works_at(lineage, actor.site, Timeline(server.timeline)):
+            return NOT_LIVE
+        if lineage.current.phase is not Phase.LIVE:
+            return NOT_LIVE
+        key = (effect.producer, effect.partition)
+        serial = Serial(len(server.table("instructions").get(key, ())) + 1)
+        writes: list[Write] = [
+            (EXTEND, "instructions", key, ((effect.id, effect.value),)),
+            (SET, "ids", effect.id, serial),
+        ]
+        result = ports.Submitted(server.standing(), serial, Lsn(server.position + 1))
+        return self._store(actor, server, writes, result, wait=True)
+
+    def _read_feed(self, actor: Actor, effect: ports.ReadFeed) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        feed = effect.feed
+        tables = server.tables
+        key = (feed.producer, feed.partition)
+        head = tables["heads"][feed.consumer, feed.partition]
+        vector = head.vector[feed.producer]
+        after = vector if effect.after is None else effect.after
+        if feed.lane is None:
+            rows = server.table("instructions").get(key, ())
+            values = [value for _, value in rows[after : after + effect.limit]]
+        else:
+            values = server.table("outbox").get(feed.lane, ())[after : after + effect.limit]
+        request = server.table("requests").get(key, (0, 0))
+        return ports.Fed(server.standing(), server.position, vector, request[0], Serial(after + 1), values)
+
+    def _send_records(self, actor: Actor, effect: ports.SendRecords) -> Any:
+        if not self.kafka_up[actor.site]:
+            return UNREACHABLE
+        self.log(actor.site, effect.topic, effect.partition).append(effect.records)
+        return DONE
+
+    def _poll_records(self, actor: Actor, effect: ports.PollRecords) -> Any:
+        if not self.kafka_up[actor.site]:
+            return UNREACHABLE
+        found = self.log(actor.site, effect.topic, effect.partition).read(effect.hint, effect.limit)
+        if found is None:
+            return ports.HintLost()
+        return ports.Polled(found[0], found[1], self.time)
+
+    def _read_log_end(self, actor: Actor, effect: ports.ReadLogEnd) -> Any:
+        if not self.kafka_up[actor.site]:
+            return UNREACHABLE
+        return self.log(actor.site, effect.topic, effect.partition).log_end()
+
+    # Stages.
+
+    def _read_head(self, actor: Actor, effect: ports.ReadHead) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        return ports.HeadRead(server.standing(), server.tables["heads"][effect.stage, effect.partition])
+
+    def _load_state(self, actor: Actor, effect: ports.LoadState) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        state = server.table("state")
+        found = {}
+        for key in effect.keys:
+            value = state.get((effect.stage, effect.partition, key))
+            if value is not None:
+                found[key] = value
+        return ports.StateLoaded(found)
+
+    def _commit(self, actor: Actor, effect: ports.Commit) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        place = (effect.stage, effect.partition)
+        writes: list[Write] = [(SET, "heads", place, effect.head)]
+        if server.waiting and server.locked(writes):
+            return BLOCKED
+        if server.timeline != effect.timeline:
+            return OTHER_EPOCH
+        if server.tables["heads"][place].token != effect.expected:
+            return OTHER_HEAD
+        writes.append((EXTEND, "segments", place, (effect.segment,)))
+        writes += [(SET, "state", (*place, key), value) for key, value in effect.state.items()]
+        for (channel, target), (first, values) in effect.outbox.items():
+            lane = Lane(channel, effect.partition, target)
+            if first != len(server.table("outbox").get(lane, ())) + 1:
+                return ports.Refused("the number is taken")
+            writes.append((EXTEND, "outbox", lane, values))
+        return self._store(actor, server, writes, DONE, wait=True)
+
+    def _request_again(self, actor: Actor, effect: ports.RequestAgain) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery or server.lineage.current.epoch != effect.epoch:
+            return OTHER_EPOCH
+        requests = server.table("requests")
+        writes: list[Write] = []
+        for producer, serial in effect.gaps.items():
+            number, wanted = requests.get((producer, effect.partition), (0, 0))
+            if wanted != serial:
+                writes.append((SET, "requests", (producer, effect.partition), (number + 1, serial)))
+        return self._store(actor, server, writes, DONE) if writes else DONE
+
+    # The gate and the outside.
+
+    def _ask_gate(self, actor: Actor, _: ports.AskGate) -> Any:
+        server = self.server(actor, OTHER[actor.site])
+        return UNREACHABLE if server is None else server.gate_answer()
+
+    def _claim_lane(self, actor: Actor, effect: ports.ClaimLane) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        if not works_at(server.lineage, actor.site, Timeline(server.timeline)):
+            return NOT_LIVE
+        _, incarnation, acknowledged, intended = self._lane(server, effect.lane)
+        incarnation = Incarnation(incarnation + 1)
+        standing = server.standing()
+        row = (standing.epoch, incarnation, acknowledged, intended)
+        result = ports.LaneClaimed(standing, incarnation, Lsn(server.position + 1))
+        return self._store(actor, server, [(SET, "lanes", effect.lane, row)], result)
+
+    def _read_lane(self, actor: Actor, effect: ports.ReadLane) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        actor.read_at = self.moment
+        outbox = server.table("outbox").get(effect.lane, ())
+        _, incarnation, acknowledged, intended = self._lane(server, effect.lane)
+        record = LaneRecord(
+            EmissionNumber(len(outbox)), EmissionNumber(acknowledged), EmissionNumber(intended)
+        )
+        values = () if effect.after is None else outbox[effect.after : effect.after + effect.limit]
+        return ports.LaneRead(server.standing(), server.position, incarnation, record, values)
+
+    def _change_lane(
+        self, actor: Actor, lane: Lane, epoch: Epoch, incarnation: Incarnation, change: Callable[..., Any]
+    ) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        if not works_at(server.lineage, actor.site, Timeline(server.timeline)):
+            return OTHER_EPOCH
+        row = self._lane(server, lane)
+        if row[:2] != (epoch, incarnation):
+            return OTHER_EPOCH
+        acknowledged, intended = change(row[2], row[3])
+        return self._store(
+            actor, server, [(SET, "lanes", lane, (epoch, incarnation, acknowledged, intended))], DONE
+        )
+
+    def _record_intent(self, actor: Actor, effect: ports.RecordIntent) -> Any:
+        return self._change_lane(
+            actor,
+            effect.lane,
+            effect.epoch,
+            effect.incarnation,
+            lambda acknowledged, intended: (
+                max(acknowledged, effect.acknowledged),
+                max(intended, effect.number),
+            ),
+        )
+
+    def _record_acknowledged(self, actor: Actor, effect: ports.RecordAcknowledged) -> Any:
+        return self._change_lane(
+            actor,
+            effect.lane,
+            effect.epoch,
+            effect.incarnation,
+            lambda acknowledged, intended: (
+                max(acknowledged, effect.number),
+                max(intended, effect.number),
+            ),
+        )
+
+    def _record_doubts(self, actor: Actor, effect: ports.RecordDoubts) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        row = self._lane(server, effect.lane)
+        if server.in_recovery or row[:2] != (effect.epoch, effect.incarnation):
+            return OTHER_EPOCH
+        numbers = range(effect.first, effect.last + 1)
+        self.witness.doubts(self.moment, effect)
+        return self._store(
+            actor, server, [(SET, "doubts", (effect.lane, number), row[:2]) for number in numbers], DONE
+        )
+
+    def _settle_doubts(self, actor: Actor, effect: ports.SettleDoubts) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        epoch, incarnation, _, intended = self._lane(server, effect.lane)
+        listed_by = server.table("doubts").get((effect.lane, intended))
+        if server.in_recovery or listed_by != (epoch, incarnation):
+            return ports.Refused("the doubt is not the current sender's")
+        row = (epoch, incarnation, effect.received, effect.received)
+        return self._store(actor, server, [(SET, "lanes", effect.lane, row)], DONE)
+
+    def _claim_at_receiver(self, actor: Actor, effect: ports.ClaimAtReceiver) -> Any:
+        if not self.outside_up[actor.site]:
+            return UNREACHABLE
+        return self.receivers[effect.lane].claimed(self.moment, actor.site, effect)
+
+    def _send_emissions(self, actor: Actor, effect: ports.SendEmissions) -> Any:
+        if not self.outside_up[actor.site]:
+            return UNREACHABLE
+        self.witness.released(actor.read_at, actor.site, effect)
+        return self.receivers[effect.lane].arrived(self.moment, actor.site, effect)
