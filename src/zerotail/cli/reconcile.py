@@ -40,11 +40,11 @@ def command(
     transforms = chosen_transforms(config, dsn)
     if alone:
         there = None
-    from zerotail.spark.local import local_session
     from zerotail.spark.reconcile import reconcile
+    from zerotail.spark.session import session_for_a_look
 
     say(f"reconcile: {here.name}{f' and {there.name}' if there else ' alone'}, on Spark {master}")
-    with local_session(master) as spark:
+    with session_for_a_look(master) as spark:
         found = reconcile(spark, here.dsn, there.dsn if there else None, transforms=transforms)
     if as_json:
         from zerotail.cli.answers import ReconcileAnswer

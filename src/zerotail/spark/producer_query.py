@@ -32,7 +32,6 @@ def start_producer_query(
     checkpoint: str,
 ) -> StreamingQuery:
     """Send the rows of one producer as long as the query runs."""
-    spark.dataSource.register(InstructionSource)
     options = {
         "dsn": dsn,
         "producer": str(producer),

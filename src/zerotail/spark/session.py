@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
 from zerotail.jars import locked_jars, require_jars
+from zerotail.spark.instruction_source import InstructionSource
+from zerotail.spark.journal_source import JournalSource
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.streaming.metricsEnabled": "false",
@@ -34,7 +39,7 @@ _SETTINGS = {
 
 
 def start_session(name: str, master: str = "local[2]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process."""
+    """The session of this process; it knows our formats `zerotail-instructions` and `zerotail-journal`."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     folder = require_jars("spark")
@@ -42,4 +47,17 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     builder = SparkSession.builder.appName(name).master(master).config("spark.jars", jars)
     for key, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    spark.dataSource.register(InstructionSource)
+    spark.dataSource.register(JournalSource)
+    return spark
+
+
+@contextmanager
+def session_for_a_look(master: str = "local[2]", settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """A session for a command that looks and ends: it is closed behind the block."""
+    spark = start_session("zerotail", master, settings)
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from support.journal import Books, day_of, new_database
 from zerotail.lab.layout import Layout
-from zerotail.spark.local import local_session
+from zerotail.spark.session import session_for_a_look
 
 
 @pytest.fixture(scope="session")
@@ -27,5 +27,5 @@ def copy(warm_lab: Layout, day: tuple[str, str, Books]) -> Callable[[], str]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One Spark for all tests here."""
-    with local_session() as session:
+    with session_for_a_look() as session:
         yield session
