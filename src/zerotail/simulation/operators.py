@@ -140,7 +140,7 @@ class Operators:
         if not server.up:
             server.start()
             return
-        if not other.up:
+        if not other.up and standby not in world.destroyed:
             other.start()
         lineage = server.lineage
         if not works_at(lineage, active, None if server.in_recovery else Timeline(server.timeline)) or (
