@@ -38,7 +38,7 @@ class BadDay(Parts):
 
     def _observe_site(self, actor: Actor, effect: ports.ObserveSite) -> Any:
         server = self.server(actor, effect.site)
-        if server is None or effect.site in self.destroyed:
+        if server is None:
             return UNREACHABLE
         return ports.SiteObserved(server.standing(), server.position)
 

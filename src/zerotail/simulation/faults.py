@@ -146,8 +146,9 @@ class Faults:
             server.names = self.world.synchronous
 
     def _start(self, site: SiteName) -> None:
-        if self.world.site_up[site] and not self.world.servers[site].up:
-            self.world.servers[site].start()
+        world = self.world
+        if world.site_up[site] and site not in world.destroyed and not world.servers[site].up:
+            world.servers[site].start()
 
     def _fail_over(self, fault: Fault, site: SiteName) -> None:
         """A replica inside the site takes over; it has all that the other site has, and all that was sent

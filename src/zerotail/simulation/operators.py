@@ -140,23 +140,20 @@ class Operators:
         if not server.up:
             server.start()
             return
-        if not other.up:
+        if not other.up and standby not in world.destroyed:
             other.start()
+        follows = other.in_recovery and other.follows(server) and standby not in world.destroyed
         lineage = server.lineage
         if not works_at(lineage, active, None if server.in_recovery else Timeline(server.timeline)) or (
             lineage.current.phase is not Phase.LIVE
         ):
-            waits_for_standby = works_at(lineage, active, Timeline(server.timeline)) and not (
-                other.in_recovery and other.follows(server)
-            )
+            waits_for_standby = works_at(lineage, active, Timeline(server.timeline)) and not follows
             if waits_for_standby:
                 self.rejoin()
             else:
                 self.take_over(active)
             return
-        if lineage.current.durability is Durability.EXPOSED or not (
-            other.in_recovery and other.follows(server)
-        ):
+        if lineage.current.durability is Durability.EXPOSED or not follows:
             self.rejoin()
             return
         world.out = None

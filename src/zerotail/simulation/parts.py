@@ -152,7 +152,9 @@ class Parts:
         """A site's database, if it answers."""
         site = site or actor.site
         server = self.servers[site]
-        return server if server.up and self.reachable(actor.site, site) else None
+        if not server.up or site in self.destroyed:
+            return None
+        return server if self.reachable(actor.site, site) else None
 
     def log(self, site: SiteName, topic: TopicName, partition: PartitionNumber) -> Log:
         """A site's partition; made when it is first touched."""

@@ -294,6 +294,7 @@ class Run:
         return (
             not (left.instructions or left.emissions or left.doubts)
             and server.lineage.current.durability.value == "gated"
+            and other.site not in world.destroyed
             and other.in_recovery
             and other.follows(server)
             and len(other.log) == len(server.log)
