@@ -29,7 +29,7 @@ check: setup     ## ruff, mypy --strict, import-linter
 	@$(BIN)/lint-imports --no-cache
 
 simulate: setup  ## crash the simulated pair of sites: SEED=1 CRASHES=1000000
-	@$(BIN)/python -m zerotail.simulation --seed $(SEED) --crashes $(CRASHES)
+	@$(BIN)/python -m zerotail.simulation --seed $(SEED) --crashes $(CRASHES) --processes 2
 
 bench: setup     ## what it costs, as ratios measured in one run
 	@for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done

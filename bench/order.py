@@ -62,8 +62,7 @@ class MemoryLog:
     def open(self, offset: Offset | None) -> Iterator[Batch]:
         begin = offset or 0
         return (
-            Batch.of(self.payload.slice(first, ROWS_PER_POLL))
-            for first in range(begin, self.records, ROWS_PER_POLL)
+            Batch.of(self.payload.slice(first, ROWS_PER_POLL)) for first in range(begin, self.records, ROWS_PER_POLL)
         )
 
 
@@ -76,13 +75,9 @@ def log_of(each: Numbers) -> MemoryLog:
     values = np.zeros((len(each), VALUE_BYTES), dtype=np.uint8)
     values[:, :16] = np.stack([each, serials], axis=1).view(np.uint8)
     offsets = np.arange(len(each) + 1, dtype=np.int32) * np.int32(VALUE_BYTES)
-    column = pa.Array.from_buffers(
-        pa.binary(), len(each), [None, pa.py_buffer(offsets), pa.py_buffer(values)]
-    )
+    column = pa.Array.from_buffers(pa.binary(), len(each), [None, pa.py_buffer(offsets), pa.py_buffer(values)])
     headers = encode_column(257, each, serials, 0)
-    return MemoryLog(
-        pa.record_batch({"zt": headers, "offset": np.arange(len(each), dtype=np.int64), "value": column})
-    )
+    return MemoryLog(pa.record_batch({"zt": headers, "offset": np.arange(len(each), dtype=np.int64), "value": column}))
 
 
 def records_in(batches: Iterator[pa.RecordBatch], expected: tuple[Numbers, Numbers] | None) -> int:
@@ -236,9 +231,7 @@ def sources_of(order: Order) -> Callable[[], dict[ProducerNumber, Iterator[pa.Re
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()

@@ -103,7 +103,7 @@ class State(MutableMapping[str, Value]):
         if key not in self._allowed:
             raise Misused(
                 f"the handler used state key {key!r}, which its keys() did not name for this record",
-                code="ZT120",
+                code="ZT701",
                 why="State is loaded and stored in bulk by those names; what is not named would be lost.",
             )
 

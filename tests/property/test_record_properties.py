@@ -42,9 +42,7 @@ def test_a_column_is_encoded_and_decoded_as_its_rows(expected: list[Header], dat
 
 
 @given(st.lists(headers.map(encode) | foreign), st.data())
-def test_any_cut_of_a_mixed_column_is_decoded_row_by_row(
-    rows: list[bytes | None], data: st.DataObject
-) -> None:
+def test_any_cut_of_a_mixed_column_is_decoded_row_by_row(rows: list[bytes | None], data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from([pa.binary(), pa.large_binary()]))
     first = data.draw(st.integers(0, len(rows)))
     second = data.draw(st.integers(first, len(rows)))

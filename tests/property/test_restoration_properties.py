@@ -43,9 +43,7 @@ def test_the_ordered_refill_gives_the_same_sequence(case: tuple[Order, ListLog],
     order, _ = case
     sources = {}
     for producer in order.producers:
-        rest = [
-            (producer, s) for s in range(order.vector_before[producer] + 1, order.vector_after[producer] + 3)
-        ]
+        rest = [(producer, s) for s in range(order.vector_before[producer] + 1, order.vector_after[producer] + 3)]
         source = ListLog([(int(p), s) for p, s in rest], cuts)
         sources[producer] = (batch.payload for batch in source.open(None))
     assert values_of(merge_sources(order, sources)) == values_in_order(order)
@@ -85,9 +83,7 @@ def test_every_record_read_has_left_or_is_counted_as_dropped(case: tuple[Order, 
 
 
 @given(refilled(), limits)
-def test_a_bounded_restoration_counts_no_dropped_record_twice(
-    case: tuple[Order, ListLog], limit: CacheLimit
-) -> None:
+def test_a_bounded_restoration_counts_no_dropped_record_twice(case: tuple[Order, ListLog], limit: CacheLimit) -> None:
     order, log = case
     restored = bounded(order, log, limit)
     values_of(restored)
@@ -120,9 +116,7 @@ def test_a_bounded_restoration_reads_the_log_once_per_producer_and_once_more_at_
 
 
 @given(refilled(), st.integers(0, 3))
-def test_a_bounded_restoration_reads_once_exactly_if_the_disorder_fits(
-    case: tuple[Order, ListLog], more: int
-) -> None:
+def test_a_bounded_restoration_reads_once_exactly_if_the_disorder_fits(case: tuple[Order, ListLog], more: int) -> None:
     order, log = case
     disorder = by_the_notes(order, log.rows).peak_cache_messages
     restored = bounded(order, log, CacheLimit(messages=disorder + more, bytes=10**9))
@@ -161,9 +155,7 @@ def test_no_record_before_the_live_offset_lies_behind_the_journals_end(
         values_of(restored)
         live = restored.live_offset
         for row, (producer, serial) in enumerate(log.rows):
-            behind = (producer, serial) != FOREIGN and serial > order.vector_after.get(
-                ProducerNumber(producer), 0
-            )
+            behind = (producer, serial) != FOREIGN and serial > order.vector_after.get(ProducerNumber(producer), 0)
             assert not behind or live is None or row * log.offset_step >= live
 
     check(unbounded(order, log.open(None)))
@@ -197,9 +189,7 @@ def test_skip_gives_what_the_vector_does_not_cover_in_the_order_of_the_log(
 def test_scatter_restores_any_permutation_even_of_one_producer(data: st.DataObject) -> None:
     order, log = data.draw(refilled(max_records=60))
     log.rows = data.draw(st.permutations(log.rows))
-    assert values_of(scatter(order, log.open(None), window=data.draw(st.integers(1, 20)))) == values_in_order(
-        order
-    )
+    assert values_of(scatter(order, log.open(None), window=data.draw(st.integers(1, 20)))) == values_in_order(order)
 
 
 def test_the_reference_program_agrees_with_the_example_of_the_notes() -> None:

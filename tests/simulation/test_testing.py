@@ -45,9 +45,7 @@ def test_every_instruction_is_applied_once_and_every_message_accepted() -> None:
 
 def test_crashes_and_a_lost_site_change_nothing_about_the_result() -> None:
     for step in range(5, 75, 10):
-        result = Simulation(Sum(), partitions=2).run(
-            range(1, 9), crash_at=[step, step + 3], lose_site_at=step + 9
-        )
+        result = Simulation(Sum(), partitions=2).run(range(1, 9), crash_at=[step, step + 3], lose_site_at=step + 9)
         assert result.verdict.passed, str(result.verdict)
         assert result.crashes >= 2
         assert sum(state["sum"] for state in result.state.values()) == 36

@@ -97,9 +97,7 @@ def admit_few(arrivals: Arrivals, vector: Vector, limits: Limits) -> Admission:
             held += 1
             highest[producer] = max(serial, highest.get(producer, Serial(0)))
     gaps = {
-        producer: Serial(reached[producer] + 1)
-        for producer, serial in highest.items()
-        if serial > reached[producer]
+        producer: Serial(reached[producer] + 1) for producer, serial in highest.items() if serial > reached[producer]
     }
     return Admission(accepted, reached, repeats, orphans, foreign, held, gaps, outdated)
 
@@ -151,9 +149,7 @@ def admit_many(arrivals: Arrivals, vector: Vector, limits: Limits) -> Admission:
     return Admission(accepted.tolist(), reached, repeats, orphans, foreign, held, ordered, outdated)
 
 
-def _within_cuts(
-    producers: np.ndarray, serials: np.ndarray, epochs: np.ndarray, limits: Limits
-) -> np.ndarray:
+def _within_cuts(producers: np.ndarray, serials: np.ndarray, epochs: np.ndarray, limits: Limits) -> np.ndarray:
     """Which records belong to the lineage: a batch has few epochs and few producers, so go by pairs of
     them.
     """

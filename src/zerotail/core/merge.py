@@ -145,9 +145,7 @@ class Merge:
         next_serials = np.array([queue.next_serial for queue in self._by_index], dtype=np.int64)
         bases = np.cumsum(totals) - totals - next_serials
         pieces = [
-            part
-            for queue, total in zip(self._by_index, totals.tolist(), strict=True)
-            for part in queue.pull(total)
+            part for queue, total in zip(self._by_index, totals.tolist(), strict=True) for part in queue.pull(total)
         ]
         serials = np.maximum(self.order.first_serials[begin:end], next_serials[owners])
         before = np.cumsum(lengths) - lengths

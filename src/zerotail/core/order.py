@@ -176,9 +176,7 @@ class Order:
     @cached_property
     def vector_after(self) -> dict[ProducerNumber, Serial]:
         """The last serial per producer at the order's end."""
-        return dict(
-            zip(self.producers, map(Serial, (self._before + self._totals)[:-1].tolist()), strict=True)
-        )
+        return dict(zip(self.producers, map(Serial, (self._before + self._totals)[:-1].tolist()), strict=True))
 
     def __len__(self) -> int:
         return self.next_position - self.first_position
@@ -206,9 +204,7 @@ class Order:
     def _lacks(self, producer: ProducerNumber, serial: int) -> Refused:
         first, last = self.vector_before.get(producer, 0) + 1, self.vector_after.get(producer, 0)
         holds = f"serials {first} to {last}" if first <= last else "no records"
-        return Refused(
-            f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it"
-        )
+        return Refused(f"the order has no record (producer {producer}, serial {serial}); it has {holds} of it")
 
     def record_at(self, position: Position) -> tuple[ProducerNumber, Serial]:
         """The record that stands at one position."""

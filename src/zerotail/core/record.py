@@ -39,9 +39,7 @@ _LARGEST_PRODUCER = 2**32 - 1
 _LARGEST = 2**63 - 1  # the database and Arrow count with signed numbers
 
 # Version and reserved bytes read as one number equal the version exactly when the reserved bytes are zero.
-_ROW = np.dtype(
-    [("lead", "<u4"), ("producer", "<u4"), ("epoch", "<i8"), ("serial", "<i8"), ("digest", "<u8")]
-)
+_ROW = np.dtype([("lead", "<u4"), ("producer", "<u4"), ("epoch", "<i8"), ("serial", "<i8"), ("digest", "<u8")])
 _MOST_ROWS = (2**31 - 1) // HEADER_BYTES  # Arrow's binary type counts its bytes with 32 bits
 
 Numbers = npt.NDArray[np.int64]
@@ -85,9 +83,7 @@ def digest_of(value: bytes | None) -> bytes:
 def encode(header: Header) -> bytes:
     """The 32 bytes of a header."""
     if not 0 <= header.producer <= _LARGEST_PRODUCER:
-        raise Misused(
-            f"a header cannot hold producer number {header.producer}; it must be 0 to {_LARGEST_PRODUCER}"
-        )
+        raise Misused(f"a header cannot hold producer number {header.producer}; it must be 0 to {_LARGEST_PRODUCER}")
     if not 0 <= header.epoch <= _LARGEST:
         raise Misused(f"a header cannot hold epoch {header.epoch}; it must be 0 to {_LARGEST}")
     if not 1 <= header.serial <= _LARGEST:
@@ -148,9 +144,7 @@ def encode_column(
     )
     count = len(serial)
     if count > _MOST_ROWS:
-        raise Misused(
-            f"one column holds {_MOST_ROWS} headers at most, not {count}: encode them in several batches"
-        )
+        raise Misused(f"one column holds {_MOST_ROWS} headers at most, not {count}: encode them in several batches")
     for name, numbers, least, most in (
         ("epoch", epoch, 0, _LARGEST),
         ("producer number", producer, 0, _LARGEST_PRODUCER),
@@ -158,9 +152,7 @@ def encode_column(
     ):
         wrong = (numbers < least) | (numbers > most)
         if wrong.any():
-            raise Misused(
-                f"a header cannot hold {name} {numbers[wrong.argmax()]}; it must be {least} to {most}"
-            )
+            raise Misused(f"a header cannot hold {name} {numbers[wrong.argmax()]}; it must be {least} to {most}")
     rows = np.empty(count, dtype=_ROW)
     rows["lead"], rows["epoch"], rows["producer"] = VERSION, epoch, producer
     rows["serial"], rows["digest"] = serial, digest
@@ -228,9 +220,7 @@ def _refusal(data: bytes) -> Refused:
             tries=["zerotail --version    at every site; the readers must not be older than the writers"],
         )
     if reserved != _NO_RESERVED:
-        return Refused(
-            f"a {HEADER_NAME} header has reserved bytes {reserved.hex()}; version {VERSION} has zeros there"
-        )
+        return Refused(f"a {HEADER_NAME} header has reserved bytes {reserved.hex()}; version {VERSION} has zeros there")
     if epoch > _LARGEST:
         return Refused(f"a {HEADER_NAME} header has epoch {epoch}; the largest is {_LARGEST}")
     return Refused(f"a {HEADER_NAME} header has serial {serial}; it must be 1 to {_LARGEST}")

@@ -16,9 +16,7 @@ from zerotail.core.merge import Merge
 from zerotail.core.order import Order
 
 
-def merge_sources(
-    order: Order, sources: Mapping[ProducerNumber, Iterator[pa.RecordBatch]]
-) -> Iterator[pa.RecordBatch]:
+def merge_sources(order: Order, sources: Mapping[ProducerNumber, Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
     """The records of the order, in order. Source p begins behind the order's vector and lacks no serial.
 
     A record that a source ends without is refused by name; what a source has behind the order's end is left.

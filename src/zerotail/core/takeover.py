@@ -95,7 +95,7 @@ def plan_takeover(view: SiteView, *, accept_loss: bool = False, cause: str = "ta
         raise Refused(
             f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
             f"may have sent messages that {view.site} does not have",
-            code="ZT110",
+            code="ZT430",
             why="Going on here could send other messages under the same numbers.",
             tries=(f"zerotail status --site {row.site}", f"zerotail rejoin plan --site {view.site}"),
         )
@@ -115,7 +115,7 @@ def plan_exposure(view: SiteView) -> TakeoverPlan:
     if not works_at(view.lineage, view.site, view.timeline):
         raise Refused(
             f"{view.site} is not the active site: its copy is in epoch {row.epoch} of {row.site}",
-            code="ZT111",
+            code="ZT431",
             tries=(f"zerotail takeover plan --to {view.site}",),
         )
     if row.durability is Durability.EXPOSED:

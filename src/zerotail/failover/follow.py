@@ -64,11 +64,7 @@ def records_behind(journal: JournalRead) -> Batch:
     for segment, of_segment in zip(journal.segments, journal.values, strict=True):
         require_rows(segment, of_segment)
         skip = max(0, journal.first_position - segment.first_position)
-        names = [
-            (producer, Serial(first + step))
-            for producer, first, count in segment.runs
-            for step in range(count)
-        ]
+        names = [(producer, Serial(first + step)) for producer, first, count in segment.runs for step in range(count)]
         producers += [producer for producer, _ in names[skip:]]
         serials += [serial for _, serial in names[skip:]]
         epochs += [segment.epoch] * (len(names) - skip)

@@ -33,9 +33,7 @@ from zerotail.ports import (
 LOOKS = 300
 
 
-def hand_over(
-    pipeline: Pipeline, source: SiteName, target: SiteName, target_number: int
-) -> Story[TakeoverReport]:
+def hand_over(pipeline: Pipeline, source: SiteName, target: SiteName, target_number: int) -> Story[TakeoverReport]:
     """Move the active role from `source` to `target`; runs at the target."""
     # 1
     there = yield ObserveSite(source)
@@ -44,9 +42,9 @@ def hand_over(
         raise Unavailable("a handover needs both databases", code="ZT420", tries=("zerotail takeover plan",))
     row = there.standing.lineage.current
     if not there.standing.live_at(source) or row.durability is Durability.EXPOSED:
-        raise NotAllowed(f"{source} is not active with a standby that is in step", code="ZT114")
+        raise NotAllowed(f"{source} is not active with a standby that is in step", code="ZT434")
     if not is_standby_of(here.standing, there.standing):
-        raise NotAllowed(f"{target} is not the standby of {source}", code="ZT115")
+        raise NotAllowed(f"{target} is not the standby of {source}", code="ZT435")
     # 2, 3
     yield from _drain(source, there)
     # 4
@@ -65,7 +63,7 @@ def _drain(source: SiteName, there: SiteObserved) -> Story[None]:
     if isinstance(left, Drained) and left.doubts:
         raise NotAllowed(
             f"{left.doubts} messages are in doubt",
-            code="ZT116",
+            code="ZT436",
             tries=("zerotail emissions list --in-doubt",),
         )
     epoch = there.standing.epoch

@@ -94,9 +94,8 @@ def require_nothing_released(site: SiteName, replaced: Standing, active: Standin
     row = replaced.lineage.current
     if row.durability is Durability.EXPOSED and row.epoch not in active.lineage:
         raise NotAllowed(
-            f"{site} has worked alone in epoch {row.epoch}, which is not part of the history of epoch "
-            f"{active.epoch}",
-            code="ZT117",
+            f"{site} has worked alone in epoch {row.epoch}, which is not part of the history of epoch {active.epoch}",
+            code="ZT437",
             why="Replacing its database would destroy the only copy of messages that it sent.",
             tries=("zerotail journal compare", f"zerotail takeover plan --to {site}"),
         )
@@ -109,9 +108,8 @@ def _require_active(active: SiteName) -> Story[Standing]:
     standing: Standing = seen.standing
     if not works_at(standing.lineage, active, standing.timeline):
         raise NotAllowed(
-            f"{active} is not the active site: it is in epoch {standing.epoch} of "
-            f"{standing.lineage.current.site}",
-            code="ZT113",
+            f"{active} is not the active site: it is in epoch {standing.epoch} of {standing.lineage.current.site}",
+            code="ZT433",
             tries=("zerotail status",),
         )
     return standing

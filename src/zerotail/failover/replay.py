@@ -85,7 +85,7 @@ class Replay:
                 f"the replay of {self.stage.name} partition {self.stage.partition} gives another {which} "
                 f"chain at segment {segment.segment}: recorded {recorded.hex()[:16]}, found "
                 f"{found.hex()[:16]}",
-                code="ZT304",
+                code="ZT441",
                 why="The handler depends on more than it is given, or its code changed.",
                 tries=("zerotail check --handler", "zerotail journal verify"),
             )
@@ -106,7 +106,7 @@ def require_rows(segment: Segment, values: Sequence[bytes]) -> None:
     if len(values) != count:
         raise Broken(
             f"segment {segment.segment} names {count} records, of which {count - len(values)} have no row",
-            code="ZT305",
+            code="ZT442",
             why="A record was taken that belongs to another history.",
             tries=("zerotail journal verify",),
         )

@@ -108,9 +108,7 @@ def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
     return SiteView(site, site_number, seen.standing.lineage, seen.standing.timeline)
 
 
-def carry_out(
-    pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator: str
-) -> Story[TakeoverReport]:
+def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator: str) -> Story[TakeoverReport]:
     """Do the steps of a plan."""
     unfenced = False
     replayed = 0
@@ -122,9 +120,7 @@ def carry_out(
             case Step.PROMOTE:
                 _require_done((yield Promote(plan.site)), f"promote the database of {plan.site}")
             case Step.OPEN_EPOCH:
-                opened = yield OpenEpoch(
-                    plan.site, plan.expected, plan.epoch, plan.durability, plan.cause, operator
-                )
+                opened = yield OpenEpoch(plan.site, plan.expected, plan.epoch, plan.durability, plan.cause, operator)
                 _require_done(opened, f"open epoch {plan.epoch}")
             case Step.REBUILD:
                 for stage in pipeline.stages:
@@ -209,7 +205,7 @@ def _require_done(answer: object, what: str) -> None:
         case Done():
             return
         case Refused():
-            raise NotAllowed(f"could not {what}: {answer.reason}", code="ZT112")
+            raise NotAllowed(f"could not {what}: {answer.reason}", code="ZT432")
         case Indefinite():
             raise Unfinished(f"nobody knows whether it was possible to {what}", code="ZT404")
         case _:

@@ -6,8 +6,8 @@ One micro-batch, `take_batch`:
 1. admit: per producer only what follows the vector; ask for what is missing;
 2. load the state under the keys that the handler names, and apply the handler in order;
 3. commit order, state and emissions by compare-and-set on the head and on the timeline;
-4. if nobody knows whether the commit happened, read the head: its chain says so. Never repeat blindly,
-   never forget.
+4. if nobody knows whether the commit happened, or another one came first, read the head: its chain says
+   whether this very batch is in it. Never repeat blindly, never forget.
 
 The head is the only truth about how far the stage has come; where to read in Kafka is a hint beside it.
 Tasks may run twice, drivers may be zombies: the compare-and-set decides who goes on.
@@ -40,6 +40,7 @@ from zerotail.ports import (
     Polled,
     PollRecords,
     ReadHead,
+    Refused,
     RequestAgain,
     Standing,
     StateLoaded,
@@ -67,9 +68,7 @@ class Stage:
         try:
             return self.targets[channel]
         except KeyError:
-            raise Broken(
-                f"the handler of {self.name} emits on {channel!r}, a channel it does not have"
-            ) from None
+            raise Broken(f"the handler of {self.name} emits on {channel!r}, a channel it does not have") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +118,7 @@ def _still_ahead(stage: Stage, site: SiteName, head: Head) -> Story[bool]:
     return not isinstance(read, HeadRead) or (read.standing.live_at(site) and read.head.token == head.token)
 
 
-def take_batch(
-    stage: Stage, standing: Standing, head: Head, batch: Batch, hint: Hint, at: int
-) -> Story[Taken | End]:
+def take_batch(stage: Stage, standing: Standing, head: Head, batch: Batch, hint: Hint, at: int) -> Story[Taken | End]:
     """One micro-batch of one partition."""
     # 1
     arrivals = Arrivals(batch.producers, batch.serials, batch.epochs)
@@ -130,9 +127,7 @@ def take_batch(
         yield RequestAgain(stage.name, stage.partition, head.epoch, admitted.gaps)
     if admitted.outdated:
         return End.SUPERSEDED
-    taken = Taken(
-        head, len(admitted.accepted), admitted.repeats, admitted.orphans, admitted.foreign, admitted.held
-    )
+    taken = Taken(head, len(admitted.accepted), admitted.repeats, admitted.orphans, admitted.foreign, admitted.held)
     if not admitted.accepted:
         return taken
     # 2
@@ -168,8 +163,8 @@ def take_batch(
     outcome = yield Commit(
         stage.name, stage.partition, head.token, timeline, moved, segment, state.changes(), by_lane(owed)
     )
-    if isinstance(outcome, Indefinite):
-        # 4
+    if isinstance(outcome, Indefinite | Refused):
+        # 4. Also when it was refused: a task that runs twice finds that its own first run has moved the head.
         outcome = yield from find_out(stage, moved)
     if not isinstance(outcome, Done):
         return End.SUPERSEDED

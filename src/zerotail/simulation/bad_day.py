@@ -240,9 +240,7 @@ class BadDay(Parts):
         return self._store(actor, server, [(SET, "rejoined", effect.rejoined, effect.epoch)], DONE)
 
 
-def _own_segments(
-    server: Server, source: Server
-) -> list[tuple[SiteName, Segment, StageName, PartitionNumber]]:
+def _own_segments(server: Server, source: Server) -> list[tuple[SiteName, Segment, StageName, PartitionNumber]]:
     """The segments of a log that another one does not have."""
     return [
         (server.site, segment, *key)

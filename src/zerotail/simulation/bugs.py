@@ -166,9 +166,7 @@ def _() -> list[Patch]:
 
 @_bug("gate-compares-positions-only", "neither role nor timeline nor epoch is compared", "S8", "S2", "I9")
 def _() -> list[Patch]:
-    return [
-        (gate, "decide", lambda answer, _, wanted: Gate.OPEN if answer.flushed >= wanted else Gate.BEHIND)
-    ]
+    return [(gate, "decide", lambda answer, _, wanted: Gate.OPEN if answer.flushed >= wanted else Gate.BEHIND)]
 
 
 @_bug(
@@ -349,9 +347,7 @@ def _() -> list[Patch]:
     return [(World, "_commit", commit)]
 
 
-@_bug(
-    "timeline-unnoticed", "a failover inside the site opens no epoch", "S2", "S14", "S8", "S10", where=INSIDE
-)
+@_bug("timeline-unnoticed", "a failover inside the site opens no epoch", "S2", "S14", "S8", "S10", where=INSIDE)
 def _() -> list[Patch]:
     def by_site(lineage: epoch.Lineage, site: Any, timeline: Any) -> bool:
         return lineage.current.site == site and timeline is not None
@@ -412,9 +408,7 @@ def _() -> list[Patch]:
     return [(takeover, "plan_takeover", careless)]
 
 
-@_bug(
-    "exposure-remembered", "an emitter remembers that it was exposed", "S8", "S18", "S2", where=SITE_CHANGES
-)
+@_bug("exposure-remembered", "an emitter remembers that it was exposed", "S8", "S18", "S2", where=SITE_CHANGES)
 def _() -> list[Patch]:
     original = emit.pass_gate
     exposed: dict[Any, bool] = {}
@@ -769,9 +763,7 @@ def _() -> list[Patch]:
             except StopIteration as stop:
                 return stop.value
             result = yield effect
-            if isinstance(effect, ports.SendEmissions) and isinstance(
-                result, ports.Indefinite | ports.Unreachable
-            ):
+            if isinstance(effect, ports.SendEmissions) and isinstance(result, ports.Indefinite | ports.Unreachable):
                 result = ports.Accepted(EmissionNumber(effect.first + len(effect.values) - 1))
 
     return [(emit, "_send_batch", send)]

@@ -86,9 +86,7 @@ def _folded(trace: int, more: int) -> int:
     return (trace * 1_000_003 + more) & ((1 << 61) - 1)
 
 
-def run_plan(
-    plan: Plan, *, story: list[str] | None = None, full: bool = False
-) -> tuple[Run, list[Violation]]:
+def run_plan(plan: Plan, *, story: list[str] | None = None, full: bool = False) -> tuple[Run, list[Violation]]:
     """One run and what is wrong with it; `full` also asks the checker about what passes."""
     run = Run(plan)
     watch = Watch(run.world)

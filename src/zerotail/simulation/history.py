@@ -55,9 +55,7 @@ def check_run(run: Run, watch: Watch) -> list[Violation]:
 
 def producer_names(world: World) -> dict[ProducerNumber, ProducerName]:
     """What the checker calls the producers."""
-    names = {
-        feed.producer: ProducerName(f"p{feed.producer}") for feed in world.topology.feeds if feed.lane is None
-    }
+    names = {feed.producer: ProducerName(f"p{feed.producer}") for feed in world.topology.feeds if feed.lane is None}
     for number, lane in world.topology.inner.items():
         names[number] = drill.hop_producer("c", lane.partition)
     return names
@@ -301,9 +299,7 @@ def _segment(
         "first_position": segment.first_position,
         "runs": tuple(drill.Run(names[producer], first, count) for producer, first, count in segment.runs),
         "inputs": tuple(digest.hex() for digest in segment.digests),
-        "emissions": tuple(
-            drill.Emission(one.key[0], one.number, _digest(one.value), one.key[1]) for one in owed
-        ),
+        "emissions": tuple(drill.Emission(one.key[0], one.number, _digest(one.value), one.key[1]) for one in owed),
         "decided_at": segment.decided_at,
         "version": segment.version,
         "previous": segment.previous.hex(),

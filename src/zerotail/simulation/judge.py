@@ -43,18 +43,14 @@ class Watch(Witness):
     def __init__(self, world: World) -> None:
         self.world = world
         self.violations: list[Violation] = []
-        self.sites: dict[Epoch, SiteName] = {
-            row.epoch: row.site for row in world.servers[world.active].lineage.rows
-        }
+        self.sites: dict[Epoch, SiteName] = {row.epoch: row.site for row in world.servers[world.active].lineage.rows}
         self.rows: list[tuple[int, EpochRow]] = [(0, row) for row in world.servers[world.active].lineage.rows]
         self.exposed: set[Epoch] = set()
         self.doubted: set[tuple[Lane, int]] = set()
         self.listed: list[tuple[int, ports.RecordDoubts]] = []
         self.gatings: list[tuple[int, EpochRow]] = []
         self.releases: list[tuple[int, SiteName, ports.SendEmissions]] = []
-        self._live: list[tuple[object, ...]] = [
-            (row.epoch, row.site, row.timeline, row.cut) for _, row in self.rows
-        ]
+        self._live: list[tuple[object, ...]] = [(row.epoch, row.site, row.timeline, row.cut) for _, row in self.rows]
         self._gated_at: dict[Epoch, int] = {}
         self._listings: list[ports.RecordDoubts] = []
         self.keep = False
@@ -88,9 +84,7 @@ class Watch(Witness):
             self.releases.append((time, site, effect))
         if effect.release.answer is None:
             if effect.epoch not in self.exposed or time > self._gated_at.get(effect.epoch, time):
-                self._bad(
-                    "S18", f"{site} sent without the gate in epoch {effect.epoch}, which is not exposed"
-                )
+                self._bad("S18", f"{site} sent without the gate in epoch {effect.epoch}, which is not exposed")
             return
         other = self.world.servers[OTHER[site]]
         if other.site in self.world.destroyed:
@@ -196,9 +190,7 @@ def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], l
             for one in owed:
                 reference.setdefault(Lane(one.key[0], stage.partition, one.key[1]), []).append(one.value)
         else:
-            stored = {
-                key[2]: value for key, value in server.table("state").items() if key[:2] == place and value
-            }
+            stored = {key[2]: value for key, value in server.table("state").items() if key[:2] == place and value}
             if stored != replay.state:
                 problems.append(Violation("S11", f"the state of {stage.name} is not what its journal gives"))
             head = server.tables["heads"][place]
@@ -263,9 +255,7 @@ def _judge_senders(world: World) -> list[Violation]:
     return []
 
 
-def _judge_lane(
-    receiver: Receiver, reference: Sequence[bytes], watch: Watch, *, complete: bool
-) -> list[Violation]:
+def _judge_lane(receiver: Receiver, reference: Sequence[bytes], watch: Watch, *, complete: bool) -> list[Violation]:
     """S1, S2, S3, S5, S6: what the receiver accepted against what the journal owes."""
     name = receiver.lane.channel
     last = epoch = 0
@@ -280,9 +270,7 @@ def _judge_lane(
         if number > len(reference) or reference[number - 1] != attempt.value:
             return [Violation("S2", f"{name} {number} is not what the journal owes")]
         if receiver.receiver.remembers and attempt.epoch < epoch:
-            return [
-                Violation("S6", f"{name} {number} was sent in epoch {attempt.epoch}, after epoch {epoch}")
-            ]
+            return [Violation("S6", f"{name} {number} was sent in epoch {attempt.epoch}, after epoch {epoch}")]
         if receiver.receiver.remembers and (attempt.epoch, attempt.incarnation) not in receiver.claims:
             return [Violation("S7", f"{name} {number} was sent without a claim")]
         if watch.sites.get(attempt.epoch) != attempt.site:
@@ -308,15 +296,9 @@ def _judge_clients(run: Run, server: Server) -> list[Violation]:
             if len(stored) < serial:
                 return [Violation("S1", f"{instruction.identifier} was acknowledged and is gone")]
             if stored[serial - 1] != (instruction.identifier, instruction.value):
-                return [
-                    Violation(
-                        "S14", f"{instruction.identifier} was acknowledged as {serial}, which is another"
-                    )
-                ]
+                return [Violation("S14", f"{instruction.identifier} was acknowledged as {serial}, which is another")]
             if serial <= before.get(instruction.partition, 0):
-                return [
-                    Violation("S19", f"{instruction.identifier} came after {serial} and stands before it")
-                ]
+                return [Violation("S19", f"{instruction.identifier} came after {serial} and stands before it")]
             before[instruction.partition] = serial
     names = [name for some in rows.values() for name, _ in some]
     if len(names) != len(set(names)):

@@ -54,9 +54,7 @@ class Log:
         """Store records in order."""
         self.records.extend(
             Stored(*row)
-            for row in zip(
-                batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True
-            )
+            for row in zip(batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True)
         )
 
     def mark(self) -> None:

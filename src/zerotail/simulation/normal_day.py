@@ -187,9 +187,7 @@ class NormalDay(Parts):
         actor.read_at = self.moment
         outbox = server.table("outbox").get(effect.lane, ())
         _, incarnation, acknowledged, intended = self._lane(server, effect.lane)
-        record = LaneRecord(
-            EmissionNumber(len(outbox)), EmissionNumber(acknowledged), EmissionNumber(intended)
-        )
+        record = LaneRecord(EmissionNumber(len(outbox)), EmissionNumber(acknowledged), EmissionNumber(intended))
         values = () if effect.after is None else outbox[effect.after : effect.after + effect.limit]
         return ports.LaneRead(server.standing(), server.position, incarnation, record, values)
 
@@ -207,9 +205,7 @@ class NormalDay(Parts):
         if row[:2] != (epoch, incarnation):
             return OTHER_EPOCH
         acknowledged, intended = change(row[2], row[3])
-        return self._store(
-            actor, server, [(SET, "lanes", lane, (epoch, incarnation, acknowledged, intended))], DONE
-        )
+        return self._store(actor, server, [(SET, "lanes", lane, (epoch, incarnation, acknowledged, intended))], DONE)
 
     def _record_intent(self, actor: Actor, effect: ports.RecordIntent) -> Any:
         return self._change_lane(
@@ -244,9 +240,7 @@ class NormalDay(Parts):
             return OTHER_EPOCH
         numbers = range(effect.first, effect.last + 1)
         self.witness.doubts(self.moment, effect)
-        return self._store(
-            actor, server, [(SET, "doubts", (effect.lane, number), row[:2]) for number in numbers], DONE
-        )
+        return self._store(actor, server, [(SET, "doubts", (effect.lane, number), row[:2]) for number in numbers], DONE)
 
     def _settle_doubts(self, actor: Actor, effect: ports.SettleDoubts) -> Any:
         server = self.server(actor)

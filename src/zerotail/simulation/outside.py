@@ -19,9 +19,7 @@ class Attempt:
 
     __slots__ = ("answer", "epoch", "incarnation", "lane", "number", "site", "time", "value")
 
-    def __init__(
-        self, time: int, site: str, effect: SendEmissions, number: int, value: bytes, answer: str
-    ) -> None:
+    def __init__(self, time: int, site: str, effect: SendEmissions, number: int, value: bytes, answer: str) -> None:
         self.time = time
         self.site = site
         self.lane = effect.lane
@@ -107,9 +105,7 @@ class Receiver:
                     return Conflicting(EmissionNumber(number))
         return Accepted(EmissionNumber(effect.first + len(effect.values) - 1))
 
-    def _note(
-        self, time: int, site: str, effect: SendEmissions, number: int, value: bytes, answer: str
-    ) -> None:
+    def _note(self, time: int, site: str, effect: SendEmissions, number: int, value: bytes, answer: str) -> None:
         attempt = Attempt(time, site, effect, number, value, answer)
         self.attempts.append(attempt)
         self.notes.append(attempt)

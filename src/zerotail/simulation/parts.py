@@ -124,9 +124,7 @@ class Parts:
         self.link_up = {(EAST, WEST): True, (WEST, EAST): True}
         self.outside: list[Attempt | ClaimNoted] = []
         """What arrived at receivers, in the order in which it arrived."""
-        self.receivers = {
-            lane: Receiver(lane, receiver, self.outside) for lane, receiver in topology.lanes.items()
-        }
+        self.receivers = {lane: Receiver(lane, receiver, self.outside) for lane, receiver in topology.lanes.items()}
         self.kept: list[tuple[SiteName, Segment, StageName, PartitionNumber]] = []
         self.diverged: list[tuple[SiteName, Segment, StageName, PartitionNumber]] = []
         """Segments that only a replaced copy had; those that were kept for audit are in `kept`."""
@@ -168,9 +166,7 @@ class Parts:
         self._logs_made += 1
         return f"log-{self._logs_made}"
 
-    def _store(
-        self, actor: Actor, server: Server, writes: Sequence[Write], result: Any, *, wait: bool = False
-    ) -> Any:
+    def _store(self, actor: Actor, server: Server, writes: Sequence[Write], result: Any, *, wait: bool = False) -> Any:
         if server.waiting and server.locked(writes):
             return BLOCKED
         waiting = server.write(writes, wait=wait)
@@ -209,9 +205,7 @@ class Parts:
     # What several effects read.
 
     def _lane(self, server: Server, lane: Lane) -> tuple[Epoch, Incarnation, int, int]:
-        row: tuple[Epoch, Incarnation, int, int] = server.table("lanes").get(
-            lane, (Epoch(0), Incarnation(0), 0, 0)
-        )
+        row: tuple[Epoch, Incarnation, int, int] = server.table("lanes").get(lane, (Epoch(0), Incarnation(0), 0, 0))
         return row
 
     def left(self, server: Server) -> ports.Drained:

@@ -128,9 +128,7 @@ class Run:
         self.schedule.freeze = self._freeze
         self.schedule.second = self._second
         self.spread = plan.horizon // 4
-        self.instructions = (
-            instructions if instructions is not None else draw_instructions(plan, self.topology)
-        )
+        self.instructions = instructions if instructions is not None else draw_instructions(plan, self.topology)
         self.roles = {role.name: role for site in SITES for role in self._roles(site)}
         self._main: dict[str, Process | None] = {}
         """The instance of each role that its supervisor believes to be alive."""

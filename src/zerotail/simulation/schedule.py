@@ -44,9 +44,7 @@ MAY_BE_LOST: frozenset[type[ports.Effect]] = frozenset(
 
 _EFFECT_CODES = {
     kind: code
-    for code, kind in enumerate(
-        sorted(ports.Effect.__subclasses__(), key=lambda kind: kind.__name__), start=1
-    )
+    for code, kind in enumerate(sorted(ports.Effect.__subclasses__(), key=lambda kind: kind.__name__), start=1)
 }
 _MASK = (1 << 61) - 1
 
@@ -206,9 +204,7 @@ class Schedule:
             self._resume(process, INDEFINITE)
         else:
             ghost = Actor(process.site, process.read_at)
-            self.at(
-                self.world.time + 1 + fault.length, lambda: self._arrive_late(ghost, process.name, effect)
-            )
+            self.at(self.world.time + 1 + fault.length, lambda: self._arrive_late(ghost, process.name, effect))
             self._resume(process, INDEFINITE)
 
     def _arrive_late(self, ghost: Actor, name: str, effect: ports.Effect) -> None:

@@ -11,9 +11,7 @@ from zerotail.core import merge, order, record, refill, segment
 from zerotail.core.restoration import arrivals, batch
 
 
-@pytest.mark.parametrize(
-    "module", [record, order, segment, merge, refill, arrivals, batch], ids=lambda m: m.__name__
-)
+@pytest.mark.parametrize("module", [record, order, segment, merge, refill, arrivals, batch], ids=lambda m: m.__name__)
 def test_the_examples_give_what_they_say(module: ModuleType) -> None:
     outcome = doctest.testmod(module)
     assert outcome.attempted > 0

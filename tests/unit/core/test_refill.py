@@ -59,7 +59,5 @@ def test_what_a_source_has_behind_the_orders_end_is_left() -> None:
 def test_a_record_that_no_source_gives_is_refused_by_name(sources: dict[ProducerNumber, Source]) -> None:
     order = Order(Runs.of([(B, 2)]), before={B: Serial(5)})
     serial = 7 if sources and sources[B].batches else 6
-    with pytest.raises(
-        Refused, match=rf"record \(producer 2, serial {serial}\), at position {serial - 6} of"
-    ):
+    with pytest.raises(Refused, match=rf"record \(producer 2, serial {serial}\), at position {serial - 6} of"):
         values(merge_sources(order, sources))

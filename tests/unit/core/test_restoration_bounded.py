@@ -74,9 +74,7 @@ def test_the_limit_in_bytes_evicts_too_and_by_bytes() -> None:
         def open(self, offset: Offset | None) -> Iterator[Batch]:
             self.opened.append(offset)
             return (
-                Batch.of(part)
-                for part in (small, large, last)
-                if offset is None or part.column(1)[0].as_py() >= offset
+                Batch.of(part) for part in (small, large, last) if offset is None or part.column(1)[0].as_py() >= offset
             )
 
     log = Three([])
@@ -214,9 +212,7 @@ def test_memory_that_arrow_really_holds_stays_near_the_limit() -> None:
                 offsets = np.arange(first, min(first + rows_per_batch, self.records))
                 producers, serials = np.where(offsets < half, B, A), offsets % half + 1
                 payload = pa.record_batch({"value": pa.array([value] * len(offsets))})
-                yield Batch(
-                    payload, producers.astype(np.int64), serials.astype(np.int64), offsets.astype(np.int64)
-                )
+                yield Batch(payload, producers.astype(np.int64), serials.astype(np.int64), offsets.astype(np.int64))
 
     log, before = Generated(), pa.total_allocated_bytes()
     limit = CacheLimit(messages=10**6, bytes=300_000)

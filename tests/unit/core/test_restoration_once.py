@@ -101,9 +101,7 @@ def test_a_batch_that_is_in_order_leaves_as_it_is() -> None:
 
 def test_a_short_stretch_in_order_does_not_become_a_batch_of_its_own() -> None:
     order = Order(Runs.of([(A, 1), (B, 1)] * 300))
-    rows: list[Record] = [
-        record for s in range(1, 301, 2) for record in ((A, s), (A, s + 1), (B, s), (B, s + 1))
-    ]
+    rows: list[Record] = [record for s in range(1, 301, 2) for record in ((A, s), (A, s + 1), (B, s), (B, s + 1))]
     assert [batch.num_rows for batch in unbounded(order, ListLog(rows).open(None))] == [600]
 
 

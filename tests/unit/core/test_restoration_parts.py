@@ -124,9 +124,7 @@ def test_a_tally_adds_and_keeps_the_highest() -> None:
     tally.count(first_hits=3)
     tally.reach(7, 100)
     tally.reach(5, 200)
-    assert tally.statistics == Statistics(
-        first_hits=5, repeats=1, peak_cache_messages=7, peak_cache_bytes=200
-    )
+    assert tally.statistics == Statistics(first_hits=5, repeats=1, peak_cache_messages=7, peak_cache_bytes=200)
 
 
 def test_the_live_phase_begins_at_the_first_record_that_was_left_else_behind_what_was_read() -> None:

@@ -78,9 +78,7 @@ def test_an_empty_batch_changes_nothing(rule: object) -> None:
 
 
 _rows = st.lists(
-    st.tuples(
-        st.sampled_from([0, 1, 2, 3]), st.integers(0, 9), st.sampled_from([0, 256, 257, 513, 513, 513, 768])
-    ),
+    st.tuples(st.sampled_from([0, 1, 2, 3]), st.integers(0, 9), st.sampled_from([0, 256, 257, 513, 513, 513, 768])),
     max_size=60,
 )
 

@@ -115,9 +115,7 @@ def sort_arrivals(batch: Batch, merge: Merge, aside: Collection[ProducerNumber] 
     return Arrivals(rows, repeats, gaps, np.sort(np.concatenate(beyond)))
 
 
-def foresee(
-    merge: Merge, rows: dict[ProducerNumber, Rows], aside: Collection[ProducerNumber] = ()
-) -> Foresight:
+def foresee(merge: Merge, rows: dict[ProducerNumber, Rows], aside: Collection[ProducerNumber] = ()) -> Foresight:
     """What these arrivals, by producer, will set free.
 
     Records of the producers aside never are in the cache: they count as first hits when they leave.

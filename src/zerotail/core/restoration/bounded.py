@@ -166,9 +166,7 @@ class _Bounded:
         mine = mine[batch.serials[mine] <= merge.order.vector_after[producer]]
         admitted = admit(batch.serials[mine], merge.expected(producer))
         uncounted = batch.offsets[mine] >= lag.counted_to
-        self._tally.count(
-            repeats=int(uncounted[admitted.repeats].sum()), gaps=int(uncounted[admitted.gaps].sum())
-        )
+        self._tally.count(repeats=int(uncounted[admitted.repeats].sum()), gaps=int(uncounted[admitted.gaps].sum()))
         if len(admitted.news):
             merge.put(producer, batch.rows(mine[admitted.news]))
             yield from release(merge, self._tally, self._lags)
