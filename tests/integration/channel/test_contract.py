@@ -114,7 +114,8 @@ def test_an_older_sender_can_neither_claim_nor_send(outside: Outside) -> None:
 @pytest.mark.parametrize("outside", DROP_REPEATS, indirect=True)
 def test_a_receiver_that_froze_in_the_middle_is_asked_and_gets_each_message_once(outside: Outside) -> None:
     lane = outside.lane()
-    with closing(outside.open(lane, 1.0)) as sender:
+    # Long enough for a busy machine to answer, short enough to wait for one that does not.
+    with closing(outside.open(lane, 4.0)) as sender:
         sender.claim(claim(lane))
         assert sender.send(batch(lane, 1, 3)) == Accepted(EmissionNumber(3))
         with outside.frozen():

@@ -137,6 +137,8 @@ def test_a_taken_port_is_refused_by_number(lab: Layout) -> None:
 
 
 def test_the_outsides_servers_start_on_demand(lab: Layout) -> None:
+    kill_target(lab, "outside.kafka")
+    kill_target(lab, "outside.postgres")
     assert {part.part: part.state for part in observe_lab(lab).parts}["outside.postgres"] == "on demand"
     assert start_target(lab, "outside.postgres").bit
     with connect(dsn(lab.database("outside")), Deadline.after(10)) as outside:
