@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 
@@ -23,6 +24,7 @@ def java_sought_in() -> str:
     return f"{home}/bin, where JAVA_HOME points" if home else "the folders of PATH"
 
 
+@cache
 def find_java_version(java: str) -> int | None:
     """The feature release (17, 21, …) that `java` says it is."""
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30).stderr

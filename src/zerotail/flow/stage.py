@@ -6,8 +6,8 @@ One micro-batch, `take_batch`:
 1. admit: per producer only what follows the vector; ask for what is missing;
 2. load the state under the keys that the handler names, and apply the handler in order;
 3. commit order, state and emissions by compare-and-set on the head and on the timeline;
-4. if nobody knows whether the commit happened, or another one came first, read the head: its chain says
-   whether this very batch is in it. Never repeat blindly, never forget.
+4. if nobody knows whether the commit happened, read the head: its chain says so. Never repeat blindly,
+   never forget.
 
 The head is the only truth about how far the stage has come; where to read in Kafka is a hint beside it.
 Tasks may run twice, drivers may be zombies: the compare-and-set decides who goes on.
@@ -40,7 +40,6 @@ from zerotail.ports import (
     Polled,
     PollRecords,
     ReadHead,
-    Refused,
     RequestAgain,
     Standing,
     StateLoaded,
@@ -163,8 +162,8 @@ def take_batch(stage: Stage, standing: Standing, head: Head, batch: Batch, hint:
     outcome = yield Commit(
         stage.name, stage.partition, head.token, timeline, moved, segment, state.changes(), by_lane(owed)
     )
-    if isinstance(outcome, Indefinite | Refused):
-        # 4. Also when it was refused: a task that runs twice finds that its own first run has moved the head.
+    if isinstance(outcome, Indefinite):
+        # 4
         outcome = yield from find_out(stage, moved)
     if not isinstance(outcome, Done):
         return End.SUPERSEDED

@@ -84,7 +84,6 @@ def server_properties(layout: Layout, place: BrokerPlace) -> str:
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-@cache
 def require_java() -> str:
     """The `java` to run; `Refused` with the line to type when there is none, or one that is too old."""
     java = find_java()

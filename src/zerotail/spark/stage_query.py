@@ -1,9 +1,8 @@
 """A stage on Spark: one streaming query, one task and one database transaction per Kafka partition and batch.
 
 The driver keeps the heads; each batch hands a task the head it must find, and gets back the head behind it. So an older
-driver is told by the compare-and-set that another one has gone on, and ends. A task may run twice: both runs compute
-the same segment, because the time of the batch comes from the driver, and the second one finds its own chain in the
-head and knows that the work is done.
+driver is told by the compare-and-set that another one has gone on, and ends. A task that runs twice is refused by the
+same rule: nothing is stored twice, and the query ends and is started again from the heads.
 
 Where to read is in the heads. Spark's own checkpoint begins empty at every start and is thrown away at the end.
 """
