@@ -171,3 +171,11 @@ def test_a_producer_that_nobody_has_taken_yet_makes_no_difference() -> None:
     reached = walk(rows, contents)
     assert isinstance(reached, Head)
     assert find_wrong_head(reached, replace(head, vector={**head.vector, ProducerNumber(7): Serial(0)})) is None
+
+
+def test_an_order_that_cannot_be_decoded_is_told_as_such() -> None:
+    rows, _, _ = write(1, (5,))
+    short = replace(rows[0], first_serials=rows[0].first_serials[:-1])
+    content = content_of(short, {}, {})
+    assert content.taken is None
+    assert content.problem == "its order cannot be decoded: it has 2 producers and 1 first serials"
