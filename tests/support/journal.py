@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from zerotail.core.chain import digest_of
 from zerotail.core.emission import LaneKey, by_lane, number_emissions
 from zerotail.core.head import Head, advance
 from zerotail.core.identity import ChannelName, PartitionNumber, ProducerNumber, Serial, StageName, Timeline, epoch_of
+from zerotail.core.record import digest_of
 from zerotail.deadline import Deadline
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout

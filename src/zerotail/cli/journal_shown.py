@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from zerotail.cli.answers import HeadShown, JournalShown, RecordShown, SegmentShown
-from zerotail.core.chain import digest_of
 from zerotail.core.continuity import SegmentRow, Values
 from zerotail.core.head import Head
 from zerotail.core.identity import Position, SegmentNumber, Serial
+from zerotail.core.record import digest_of
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.journal import find_head
 from zerotail.postgres.reading import Transforms, find_sources, read_values

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import NewType
 
 from zerotail.core.emission import LaneKey
@@ -31,11 +31,6 @@ _EMISSION = struct.Struct("<IQII")
 
 Run = tuple[ProducerNumber, Serial, int]
 """Producer, first serial, count: consecutive positions filled by consecutive serials of one producer."""
-
-
-def digest_of(value: bytes) -> bytes:
-    """The digest of a record's value, as its header carries it."""
-    return blake2b(value, digest_size=8).digest()
 
 
 def link(previous: Chain, content_hash: bytes) -> Chain:

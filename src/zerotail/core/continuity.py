@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from zerotail.core.chain import Chain, Run, digest_of, input_content, link, output_content
+from zerotail.core.chain import Chain, Run, input_content, link, output_content
 from zerotail.core.emission import LaneKey
 from zerotail.core.head import Head
 from zerotail.core.identity import EmissionNumber, Epoch, Position, ProducerNumber, SegmentNumber, Serial
 from zerotail.core.order import Numbers, Runs
+from zerotail.core.record import digest_of
 from zerotail.core.segment import SegmentOrder, decode_order
 from zerotail.errors import Broken
 

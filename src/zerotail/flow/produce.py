@@ -15,9 +15,9 @@ of the next epoch says so and the record is an orphan.
 
 from __future__ import annotations
 
-from zerotail.core.chain import digest_of
 from zerotail.core.epoch import topic_at
 from zerotail.core.identity import Serial, SiteName
+from zerotail.core.record import digest_of
 from zerotail.flow.gate import pass_gate
 from zerotail.ports import Batch, Done, End, Fed, Feed, Pause, ReadFeed, SendRecords, Story
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from zerotail.core.chain import digest_of, input_content
+from zerotail.core.chain import input_content
 from zerotail.core.continuity import Content, SegmentRow, Values, content_of
 from zerotail.core.emission import Lane, LaneKey
 from zerotail.core.head import Head, Segment
@@ -25,6 +25,7 @@ from zerotail.core.identity import (
     Serial,
     StageName,
 )
+from zerotail.core.record import digest_of
 from zerotail.errors import Broken
 from zerotail.ports import FindPlace, JournalRead, ReadJournal
 from zerotail.postgres.connection import Connection

@@ -12,7 +12,6 @@ from hashlib import sha256
 from typing import Any
 
 from zerotail import ports
-from zerotail.core.chain import digest_of
 from zerotail.core.emission import Lane, Owed
 from zerotail.core.epoch import Durability, EpochRow
 from zerotail.core.head import Segment, first_head
@@ -29,6 +28,7 @@ from zerotail.core.identity import (
     StageName,
     Timeline,
 )
+from zerotail.core.record import digest_of
 from zerotail.drill import history as drill
 from zerotail.drill.checker import SIMULATED, check
 from zerotail.failover.replay import Replay

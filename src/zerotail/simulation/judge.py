@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zerotail import ports
-from zerotail.core.chain import digest_of
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, EpochRow, topic_at
 from zerotail.core.head import Segment, first_head
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.core.receiver import ReceiverClass
+from zerotail.core.record import digest_of
 from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
 from zerotail.simulation.outside import Attempt, Receiver

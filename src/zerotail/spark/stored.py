@@ -16,9 +16,9 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from zerotail.core.chain import digest_of
 from zerotail.core.continuity import Content, SegmentRow
 from zerotail.core.head import Head
+from zerotail.core.record import digest_of
 from zerotail.deadline import Deadline
 from zerotail.errors import Broken
 from zerotail.postgres.connection import Connection, session, snapshot

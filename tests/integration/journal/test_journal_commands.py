@@ -9,7 +9,7 @@ import pytest
 
 from support.command import call
 from support.journal import Books, new_database, superuser
-from zerotail.core.chain import digest_of
+from zerotail.core.record import digest_of
 from zerotail.lab.database import dsn as dsn_of
 from zerotail.lab.layout import Layout
 from zerotail.postgres.schema import schema_files

@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.journal import new_database
-from zerotail.core.chain import digest_of
 from zerotail.core.head import Hint, first_head
 from zerotail.core.identity import (
     Offset,
@@ -25,6 +24,7 @@ from zerotail.core.identity import (
     TopicName,
     epoch_of,
 )
+from zerotail.core.record import digest_of
 from zerotail.deadline import Deadline
 from zerotail.failover.replay import Replay
 from zerotail.flow.stage import Stage, Taken, take_batch

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from zerotail.core.chain import digest_of
 from zerotail.core.continuity import (
     Content,
     Fault,
@@ -30,6 +29,7 @@ from zerotail.core.identity import (
     Serial,
 )
 from zerotail.core.order import Runs
+from zerotail.core.record import digest_of
 from zerotail.core.segment import encode_order
 
 BANK, AUDIT = (ChannelName("bank"), PartitionNumber(0)), (ChannelName("audit"), PartitionNumber(1))

@@ -6,9 +6,10 @@ from hashlib import blake2b, sha256
 
 import pytest
 
-from zerotail.core.chain import GENESIS, digest_of, input_content
+from zerotail.core.chain import GENESIS, input_content
 from zerotail.core.head import first_head, runs_of
 from zerotail.core.identity import Epoch, Position, ProducerNumber, SegmentNumber, Serial
+from zerotail.core.record import digest_of
 
 ONE, TWO = ProducerNumber(1), ProducerNumber(2)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from zerotail.core.chain import GENESIS, digest_of, input_content, link, output_content
+from zerotail.core.chain import GENESIS, input_content, link, output_content
 from zerotail.core.emission import Lane, Owed, by_lane, number_emissions
 from zerotail.core.epoch import (
     Cut,
@@ -48,7 +48,7 @@ from zerotail.core.receiver import (
     plan_resume,
     require_own_lineage,
 )
-from zerotail.core.record import DIGEST_BYTES
+from zerotail.core.record import DIGEST_BYTES, digest_of
 from zerotail.core.takeover import SiteView, Step, plan_exposure, plan_takeover
 from zerotail.errors import Broken, Refused
 from zerotail.flow.emit import Claim

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from zerotail import ports
-from zerotail.core.chain import GENESIS, digest_of
+from zerotail.core.chain import GENESIS
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
 from zerotail.core.gate import GateAnswer
@@ -30,6 +30,7 @@ from zerotail.core.identity import (
     epoch_of,
 )
 from zerotail.core.receiver import DoubtPolicy, ReceiverClass, Welcome
+from zerotail.core.record import digest_of
 from zerotail.core.takeover import Step
 from zerotail.errors import Broken, Refused, Unavailable, Unfinished, ZerotailError
 from zerotail.failover.handover import hand_over
