@@ -53,7 +53,7 @@ def commit_segments(connection: Connection, segments: int, records: int, seed: i
             digests=[bytes(8)] * records,
             decided_at=head.decided_at + 1_000_000,
             version="1",
-            owed=(),
+            owed={},
             hint=None,
         )
         with connection.transaction():

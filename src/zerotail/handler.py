@@ -9,29 +9,31 @@ the same answers there.
 from __future__ import annotations
 
 import random
+import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Protocol
 from zlib import crc32
 
 import msgspec
 
+from zerotail.core.emission import LaneKey
 from zerotail.core.identity import ChannelName, PartitionNumber, Position, ProducerNumber, Serial
 from zerotail.errors import Misused
 
 Value = Any
 """Whatever JSON can say."""
 
+_LONGEST_REASON = 500
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.decode
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, gc=False):
     """An instruction, or a message of an earlier stage, as the handler sees it."""
 
     producer: ProducerNumber
@@ -40,8 +42,7 @@ class Record:
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Emission:
+class Emission(msgspec.Struct, frozen=True, gc=False):
     """A message owed to the outside. `key` chooses the partition of a channel that is a topic."""
 
     channel: str
@@ -50,7 +51,7 @@ class Emission:
 
     def target(self, partitions: int) -> PartitionNumber:
         """The partition of a topic with so many partitions."""
-        return PartitionNumber(crc32(self.key.encode()) % partitions)
+        return PartitionNumber(crc32(self.key.encode()) % partitions if partitions > 1 else 0)
 
 
 class Given:
@@ -111,6 +112,11 @@ class State(MutableMapping[str, Value]):
         self._require(key)
         return self._values[key]
 
+    def get(self, key: str, default: Value = None) -> Value:
+        """The value under a key, or `default`."""
+        self._require(key)
+        return self._values.get(key, default)
+
     def __setitem__(self, key: str, value: Value) -> None:
         self._require(key)
         self._values[key] = value
@@ -160,6 +166,14 @@ def decode_value(encoded: bytes) -> Value:
     return _decode(encoded)
 
 
+class FailedError(Exception):
+    """The handler raised; `place` is that of the record among those that it was given."""
+
+    def __init__(self, place: int, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
 def apply_in_order(
     handler: Handler,
     records: Sequence[Record],
@@ -168,12 +182,29 @@ def apply_in_order(
     decided_at: int,
     chain: bytes,
     partitions_of: Callable[[str], int],
-) -> list[tuple[tuple[ChannelName, PartitionNumber], bytes]]:
-    """Run a handler over records; the messages it owes, each with its channel and target partition."""
-    said: list[tuple[tuple[ChannelName, PartitionNumber], bytes]] = []
-    for record, allowed in zip(records, keys, strict=True):
-        state.allow(allowed)
-        for emission in handler.apply(record, state, Given(decided_at, chain, record.position)):
-            target = emission.target(partitions_of(emission.channel))
-            said.append(((ChannelName(emission.channel), target), _encode(emission.value)))
+) -> dict[LaneKey, list[bytes]]:
+    """Run a handler over records; the messages it owes on each lane. `FailedError` names the record it fails at."""
+    said: dict[LaneKey, list[bytes]] = {}
+    place = -1
+    try:
+        for record, allowed in zip(records, keys, strict=True):
+            place += 1
+            state.allow(allowed)
+            for emission in handler.apply(record, state, Given(decided_at, chain, record.position)):
+                lane = (ChannelName(emission.channel), emission.target(partitions_of(emission.channel)))
+                encoded = _encode(emission.value)
+                if lane in said:
+                    said[lane].append(encoded)
+                else:
+                    said[lane] = [encoded]
+    except Exception as error:
+        raise FailedError(place, describe(error)) from error
     return said
+
+
+def describe(error: Exception) -> str:
+    """An error of somebody's code in one line: what it is, what it says, and where it was raised."""
+    steps = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(steps[-1].filename).name}:{steps[-1].lineno}" if steps else ""
+    said = " ".join(str(error).split())[:_LONGEST_REASON]
+    return f"{type(error).__name__}: {said}{where}"

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from zerotail.core.emission import Lane, LaneKey
+from zerotail.core.emission import Lane, Owed
 from zerotail.core.epoch import Durability, Lineage, Phase, live_at
 from zerotail.core.gate import Asker, Release
 from zerotail.core.head import Head, Hint, Segment, Token
@@ -40,6 +40,7 @@ from zerotail.core.identity import (
     Timeline,
     TopicName,
 )
+from zerotail.core.poison import Decision, Poison, RecordName
 from zerotail.core.receiver import LaneRecord
 
 T = TypeVar("T")
@@ -240,11 +241,24 @@ class ReadHead(Effect, frozen=True):
     partition: PartitionNumber
 
 
+class ClaimHead(Effect, frozen=True):
+    """Become the one who goes on with a stage and partition: count the head's claim up. The answer is a `HeadRead`."""
+
+    stage: StageName
+    partition: PartitionNumber
+
+
 class HeadRead(Result, frozen=True):
-    """The head, and where its database stands."""
+    """The head, where its database stands, and what was decided about records that stopped the partition.
+
+    The vector names every producer that is registered for the stage, also one that has sent nothing yet.
+    """
 
     standing: Standing
     head: Head
+    decisions: Mapping[RecordName, Decision] = {}
+    stopped: Poison | None = None
+    """The record at which the partition stopped, while nothing is decided about it."""
 
 
 class LoadState(Effect, frozen=True):
@@ -271,7 +285,7 @@ class Commit(Effect, frozen=True):
     head: Head
     segment: Segment
     state: Mapping[str, bytes | None]
-    outbox: Mapping[LaneKey, tuple[EmissionNumber, Sequence[bytes]]]
+    outbox: Owed
 
 
 class RequestAgain(Effect, frozen=True):
@@ -281,6 +295,15 @@ class RequestAgain(Effect, frozen=True):
     partition: PartitionNumber
     epoch: Epoch
     gaps: Mapping[ProducerNumber, Serial]
+
+
+class RecordPoison(Effect, frozen=True):
+    """Say that a partition has stopped at a record; a decision about it that did not help is taken back."""
+
+    stage: StageName
+    partition: PartitionNumber
+    epoch: Epoch
+    poison: Poison
 
 
 # The gate and the outside.

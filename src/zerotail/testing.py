@@ -21,6 +21,7 @@ from typing import Any
 from zerotail.core.emission import Lane
 from zerotail.core.identity import PartitionNumber, ProducerNumber
 from zerotail.core.receiver import DoubtPolicy, ReceiverClass
+from zerotail.errors import Misused
 from zerotail.handler import Handler, Value, decode_value, encode_value
 from zerotail.simulation import plan as plans
 from zerotail.simulation.history import check_run
@@ -122,7 +123,7 @@ class Simulation:
     ) -> Result:
         """Run the instructions through the handler, crash where told, heal, and judge.
 
-        What the handler itself raises is raised here.
+        A record at which the handler fails would stop its partition: here it is `Misused`, with the reason.
         """
         given = list(instructions)
         dealt = given if given and isinstance(given[0], Instruction) else self.instructions(given)
@@ -157,6 +158,12 @@ class Simulation:
         run.go()
         if run.schedule.died:
             raise run.schedule.died[0]
+        for poison in run.world.servers[run.world.active].table("poison").values():
+            raise Misused(
+                f"the handler fails at serial {poison.serial} of producer {poison.producer}: {poison.reason}",
+                code="ZT702",
+                why="The partition stops there until an operator decides about the record.",
+            )
         violations = judge(run, watch) or check_run(run, watch)
         return _result(run, tuple(violations))
 

@@ -17,7 +17,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
-from zerotail.postgres import doubt, feed, journal, lineage, outbox, owed, reading
+from zerotail.postgres import doubt, feed, journal, lineage, outbox, owed, poison, reading
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.transaction import Session
@@ -63,6 +63,8 @@ class SiteAdapters:
             ports.ReadFeed: lambda e: read(lambda c: feed.read_feed(c, e)),
             ports.RequestAgain: lambda e: write(lambda c: feed.request_again(c, e)),
             ports.ReadHead: lambda e: read(lambda c: journal.read_head(c, e)),
+            ports.ClaimHead: lambda e: write(lambda c: journal.claim_head(c, e, site)),
+            ports.RecordPoison: lambda e: write(lambda c: poison.record_poison(c, e)),
             ports.LoadState: lambda e: read(lambda c: journal.load_state(c, e)),
             ports.Commit: lambda e: write(lambda c: journal.commit_batch(c, e)),
             ports.ReadJournal: lambda e: read(lambda c: reading.read_journal(c, e, transforms or {})),

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from support.outside import PARTITIONS, TOPIC, Judge
-from zerotail.core.emission import Lane
+from zerotail.core.emission import Lane, pack_messages
 from zerotail.core.identity import ChannelName, PartitionNumber, StageName
 from zerotail.deadline import Deadline
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import session
 from zerotail.postgres.journal import create_head
-from zerotail.postgres.outbox import pack_messages
 
 _partitions = count(PARTITIONS - 1, -1)
 """From the top: the contract's tests count from the bottom."""

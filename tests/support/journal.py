@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from zerotail.core.emission import LaneKey, by_lane, number_emissions
+from zerotail.core.emission import LaneKey, number_emissions
 from zerotail.core.head import Head, advance
 from zerotail.core.identity import ChannelName, PartitionNumber, ProducerNumber, Serial, StageName, Timeline, epoch_of
 from zerotail.core.record import digest_of
@@ -116,7 +116,10 @@ class Books:
     ) -> None:
         head = self.head(stage, partition)
         self._decided_at += 1_000
-        owed = number_emissions(head.numbers, said)
+        lanes: dict[LaneKey, list[bytes]] = {}
+        for lane, value in said:
+            lanes.setdefault(lane, []).append(value)
+        owed = number_emissions(head.numbers, lanes)
         moved, segment = advance(
             head,
             producers=[producer for producer, _, _ in records],
@@ -127,14 +130,12 @@ class Books:
             owed=owed,
             hint=None,
         )
-        effect = Commit(stage, partition, head.token, self._timeline, moved, segment, {}, by_lane(owed))
+        effect = Commit(stage, partition, head.token, self._timeline, moved, segment, {}, owed)
         with self.connection.transaction():
             commit_batch(self.connection, effect)
         self.taken.setdefault((stage, partition), []).extend(records)
-        for one in owed:
-            if one.key == (MOVES, FIRST):
-                producer = MOVES_OF_0 if partition == FIRST else MOVES_OF_1
-                self._rows.setdefault((producer, FIRST), []).append(one.value)
+        producer = MOVES_OF_0 if partition == FIRST else MOVES_OF_1
+        self._rows.setdefault((producer, FIRST), []).extend(lanes.get((MOVES, FIRST), ()))
 
 
 def write_a_day(connection: Connection) -> Books:

@@ -13,12 +13,13 @@ bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import NewType
 
-from zerotail.core.emission import LaneKey
-from zerotail.core.identity import EmissionNumber, Epoch, Position, ProducerNumber, SegmentNumber, Serial
+from zerotail.core.emission import Owed, pack_messages
+from zerotail.core.identity import Epoch, Position, ProducerNumber, SegmentNumber, Serial
+from zerotail.core.poison import Decided
 
 Chain = NewType("Chain", bytes)
 
@@ -27,7 +28,8 @@ GENESIS = Chain(bytes(32))
 
 _HEADER = struct.Struct("<QQQq")
 _RUN = struct.Struct("<IQI")
-_EMISSION = struct.Struct("<IQII")
+_LANE = struct.Struct("<IQII")
+_DECISION = struct.Struct("<IBI")
 
 Run = tuple[ProducerNumber, Serial, int]
 """Producer, first serial, count: consecutive positions filled by consecutive serials of one producer."""
@@ -46,27 +48,29 @@ def input_content(
     version: str,
     runs: Sequence[Run],
     digests: Sequence[bytes],
+    decided: Sequence[Decided] = (),
 ) -> bytes:
-    """The hash of what a segment took in; `decided_at` and `version` are inputs of the handler, so they
-    count.
+    """The hash of what a segment took in; `decided_at`, `version` and what operators decided about records are inputs
+    of the handler, so they count.
     """
     code = version.encode()
     parts = [_HEADER.pack(epoch, segment, first_position, decided_at), len(code).to_bytes(2, "little"), code]
     parts += [_RUN.pack(producer, serial, count) for producer, serial, count in runs]
     parts += digests
+    for place, decision in decided:
+        parts += [_DECISION.pack(place, decision.remedy.number, len(decision.value)), decision.value]
     return sha256(b"".join(parts)).digest()
 
 
-def output_content(lanes: Mapping[LaneKey, tuple[EmissionNumber, Sequence[bytes]]]) -> bytes:
+def output_content(owed: Owed) -> bytes:
     """The hash of what a segment owes to the outside: per lane the first number and the messages from it on.
 
     Lanes count in the order of their names, as the outbox keeps them, so the hash can be computed from it again.
     """
     content = sha256()
-    for (channel, target), (first, values) in sorted(lanes.items()):
+    for (channel, target), (first, values) in sorted(owed.items()):
         name = channel.encode()
-        for number, value in enumerate(values, first):
-            content.update(_EMISSION.pack(target, number, len(name), len(value)))
-            content.update(name)
-            content.update(value)
+        content.update(_LANE.pack(target, first, len(values), len(name)))
+        content.update(name)
+        content.update(pack_messages(values))
     return content.digest()

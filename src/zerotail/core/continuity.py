@@ -15,25 +15,23 @@ itself needs a few numbers per segment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from zerotail.core.chain import Chain, Run, input_content, link, output_content
-from zerotail.core.emission import LaneKey
+from zerotail.core.emission import LaneKey, Owed
 from zerotail.core.head import Head
 from zerotail.core.identity import EmissionNumber, Epoch, Position, ProducerNumber, SegmentNumber, Serial
 from zerotail.core.order import Numbers, Runs
+from zerotail.core.poison import Decided, RecordName
 from zerotail.core.record import digest_of
 from zerotail.core.segment import SegmentOrder, decode_order
 from zerotail.errors import Broken
 
-Owed = Mapping[LaneKey, tuple[EmissionNumber, Sequence[bytes]]]
-"""The messages of one segment: per lane the first number and the messages from it on."""
 Values = Mapping[ProducerNumber, Mapping[Serial, bytes]]
 """Values of records, by producer and serial."""
-RecordName = tuple[ProducerNumber, Serial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,7 @@ class SegmentRow:
     version: str
     chain: Chain
     output_chain: Chain
+    decided: tuple[Decided, ...] = ()
 
     @property
     def next_position(self) -> Position:
@@ -121,7 +120,9 @@ def content_of(row: SegmentRow, values: Values, owed: Owed) -> Content:
                 record = (producer, serial)
                 return Content(None, emitted, counted, f"producer {producer} has no row with serial {serial}", record)
             digests.append(digest_of(value))
-    taken = input_content(row.epoch, row.segment, row.first_position, row.decided_at, row.version, runs, digests)
+    taken = input_content(
+        row.epoch, row.segment, row.first_position, row.decided_at, row.version, runs, digests, row.decided
+    )
     return Content(taken, emitted, counted)
 
 

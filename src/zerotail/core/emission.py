@@ -7,11 +7,12 @@ they are a function of the journal: after a takeover the same number means the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import struct
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber
+from zerotail.errors import Broken
 
 LaneKey = tuple[ChannelName, PartitionNumber]
 """Channel and target partition: what distinguishes the lanes of one stage and partition."""
@@ -27,33 +28,32 @@ class Lane(NamedTuple):
     """Of the topic they go to; 0 for receivers that have none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owed:
-    """One numbered message of one segment."""
+Owed = Mapping[LaneKey, tuple[EmissionNumber, Sequence[bytes]]]
+"""The messages of one segment: per lane the first number, and the messages from it on."""
 
-    key: LaneKey
-    number: EmissionNumber
-    value: bytes
+_LENGTH = struct.Struct("<I")
 
 
-def number_emissions(
-    numbers: Mapping[LaneKey, EmissionNumber], said: Iterable[tuple[LaneKey, bytes]]
-) -> tuple[Owed, ...]:
-    """Give each message the number behind the last one of its lane, in the order in which they were said."""
-    last = dict(numbers)
-    owed: list[Owed] = []
-    for key, value in said:
-        number = EmissionNumber(last.get(key, 0) + 1)
-        last[key] = number
-        owed.append(Owed(key, number, value))
-    return tuple(owed)
+def number_emissions(numbers: Mapping[LaneKey, EmissionNumber], said: Mapping[LaneKey, Sequence[bytes]]) -> Owed:
+    """Give the messages of each lane the numbers behind its last one, in the order in which they were said."""
+    return {key: (EmissionNumber(numbers.get(key, 0) + 1), values) for key, values in said.items()}
 
 
-def by_lane(owed: Iterable[Owed]) -> dict[LaneKey, tuple[EmissionNumber, list[bytes]]]:
-    """The messages of one segment packed for the outbox: per lane the first number and the values behind
-    it.
-    """
-    packed: dict[LaneKey, tuple[EmissionNumber, list[bytes]]] = {}
-    for one in owed:
-        packed.setdefault(one.key, (one.number, []))[1].append(one.value)
-    return packed
+def pack_messages(messages: Sequence[bytes]) -> bytes:
+    """Messages as one value: each behind its length."""
+    pack = _LENGTH.pack
+    return b"".join([part for message in messages for part in (pack(len(message)), message)])
+
+
+def unpack_messages(packed: bytes, count: int) -> list[bytes]:
+    """The messages of one packed value; `Broken` when it does not hold just so many."""
+    messages = []
+    place = 0
+    while place + _LENGTH.size <= len(packed):
+        (length,) = _LENGTH.unpack_from(packed, place)
+        place += _LENGTH.size
+        messages.append(packed[place : place + length])
+        place += length
+    if len(messages) != count or place != len(packed):
+        raise Broken(f"an outbox row says {count} messages and holds {len(messages)} in {len(packed)} bytes")
+    return messages

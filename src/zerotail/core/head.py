@@ -2,8 +2,9 @@
 go on.
 
 A micro-batch is stored by one transaction that begins with a compare-and-set: the head must still be the
-one from which the batch was computed, in epoch, segment number and chain. The chain makes it exact: two
-heads with the same number but another past never pass for each other.
+one from which the batch was computed, in epoch, segment number, chain and claim. The chain makes it exact: two
+heads with the same number but another past never pass for each other. The claim lets the newest of two writers win:
+each start counts it up.
 
 1. vector(n) = vector(n - 1) + counts(n) (I2). 2. Positions are contiguous, hashes link, the epoch never
    falls (I3).
@@ -16,8 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+
 from zerotail.core.chain import GENESIS, Chain, Run, input_content, link, output_content
-from zerotail.core.emission import LaneKey, Owed, by_lane
+from zerotail.core.emission import LaneKey, Owed
 from zerotail.core.identity import (
     EmissionNumber,
     Epoch,
@@ -27,6 +31,11 @@ from zerotail.core.identity import (
     SegmentNumber,
     Serial,
 )
+from zerotail.core.poison import Decided
+
+Numbers = npt.NDArray[np.int64]
+_FEW = 512
+"""Below this, calling NumPy costs more than the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,7 @@ class Token:
     epoch: Epoch
     segment: SegmentNumber
     chain: Chain
+    claim: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +71,21 @@ class Head:
     decided_at: int
     """Time of the last segment in microseconds: the handler's clock never falls below it."""
     hint: Hint | None = None
+    claim: int = 0
+    """How often a writer has started here: the newest one goes on, whoever was at work before is refused."""
 
     @property
     def token(self) -> Token:
         """What a writer that starts from here must find unchanged."""
-        return Token(self.epoch, self.segment, self.chain)
+        return Token(self.epoch, self.segment, self.chain, self.claim)
 
     def in_epoch(self, epoch: Epoch) -> Head:
         """The same head, handed over to a new epoch."""
         return replace(self, epoch=epoch)
+
+    def claimed(self) -> Head:
+        """The same head, claimed by one more writer."""
+        return replace(self, claim=self.claim + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +103,8 @@ class Segment:
     content: bytes
     chain: Chain
     output_chain: Chain
+    decided: tuple[Decided, ...] = ()
+    """What operators decided about records of this segment."""
 
 
 def first_head(epoch: Epoch, producers: Sequence[ProducerNumber]) -> Head:
@@ -97,6 +115,8 @@ def first_head(epoch: Epoch, producers: Sequence[ProducerNumber]) -> Head:
 
 def runs_of(producers: Sequence[ProducerNumber], serials: Sequence[Serial]) -> tuple[Run, ...]:
     """The order of accepted records as runs."""
+    if len(serials) > _FEW:
+        return _runs_of_many(np.asarray(producers, dtype=np.int64), np.asarray(serials, dtype=np.int64))
     runs: list[Run] = []
     for producer, serial in zip(producers, serials, strict=True):
         if runs and runs[-1][0] == producer and runs[-1][1] + runs[-1][2] == serial:
@@ -104,6 +124,14 @@ def runs_of(producers: Sequence[ProducerNumber], serials: Sequence[Serial]) -> t
         else:
             runs.append((producer, serial, 1))
     return tuple(runs)
+
+
+def _runs_of_many(producers: Numbers, serials: Numbers) -> tuple[Run, ...]:
+    breaks = np.flatnonzero((np.diff(producers) != 0) | (np.diff(serials) != 1)) + 1
+    starts = np.concatenate(([0], breaks))
+    counts = np.diff(np.append(starts, len(serials)))
+    columns = (producers[starts].tolist(), serials[starts].tolist(), counts.tolist())
+    return tuple((ProducerNumber(p), Serial(s), count) for p, s, count in zip(*columns, strict=True))
 
 
 def advance(
@@ -114,21 +142,22 @@ def advance(
     digests: Sequence[bytes],
     decided_at: int,
     version: str,
-    owed: Sequence[Owed],
+    owed: Owed,
     hint: Hint | None,
+    decided: Sequence[Decided] = (),
 ) -> tuple[Head, Segment]:
     """The head behind one more segment, and that segment."""
     number = SegmentNumber(head.segment + 1)
     runs = runs_of(producers, serials)
-    content = input_content(head.epoch, number, head.next_position, decided_at, version, runs, digests)
+    content = input_content(head.epoch, number, head.next_position, decided_at, version, runs, digests, decided)
     chain = link(head.chain, content)
-    output_chain = link(head.output_chain, output_content(by_lane(owed)))
+    output_chain = link(head.output_chain, output_content(owed))
     vector = dict(head.vector)
     for producer, first, count in runs:
         vector[producer] = Serial(first + count - 1)
     numbers = dict(head.numbers)
-    for one in owed:
-        numbers[one.key] = one.number
+    for key, (number_first, values) in owed.items():
+        numbers[key] = EmissionNumber(number_first + len(values) - 1)
     segment = Segment(
         number,
         head.epoch,
@@ -141,7 +170,8 @@ def advance(
         content,
         chain,
         output_chain,
+        tuple(decided),
     )
     position = Position(head.next_position + len(serials))
-    moved = Head(head.epoch, number, position, vector, numbers, chain, output_chain, decided_at, hint)
+    moved = Head(head.epoch, number, position, vector, numbers, chain, output_chain, decided_at, hint, head.claim)
     return moved, segment

@@ -6,17 +6,16 @@ that its code is another one, or that the journal was changed. Nobody may go liv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from zerotail.core import head as heads
 from zerotail.core.chain import Chain
-from zerotail.core.emission import Owed, number_emissions
+from zerotail.core.emission import Owed
 from zerotail.core.head import Head, Segment
-from zerotail.core.identity import Position, ProducerNumber, Serial
+from zerotail.core.identity import Serial
 from zerotail.errors import Broken
+from zerotail.flow.apply import Order, SpoiledError, apply_opened, open_order
 from zerotail.flow.stage import Stage
-from zerotail.handler import Record, State, apply_in_order, decode_value
 
 
 @dataclass(slots=True)
@@ -26,78 +25,48 @@ class Replay:
     stage: Stage
     head: Head
     state: dict[str, bytes] = field(default_factory=dict)
-    owed: list[Owed] = field(default_factory=list)
 
-    def apply(self, segment: Segment, values: Sequence[bytes]) -> tuple[Owed, ...]:
+    def apply(self, segment: Segment, values: Sequence[bytes]) -> Owed:
         """Apply one segment; `Broken` when it does not give the recorded hashes."""
-        names = list(positions_of(segment))
         require_rows(segment, values)
-        records = [
-            Record(producer, serial, position, decode_value(value))
-            for (producer, serial, position), value in zip(names, values, strict=True)
-        ]
-        keys = [self.stage.handler.keys(record) for record in records]
-        wanted = sorted({key for some in keys for key in some})
-        state = State({key: self.state[key] for key in wanted if key in self.state})
-        said = apply_in_order(
-            self.stage.handler,
-            records,
-            state,
-            keys,
-            segment.decided_at,
-            self.head.chain,
-            self.stage.partitions_of,
+        names = [(producer, Serial(first + step)) for producer, first, count in segment.runs for step in range(count)]
+        order = Order(
+            [producer for producer, _ in names],
+            [serial for _, serial in names],
+            segment.digests,
+            values,
+            segment.decided,
         )
-        owed = number_emissions(self.head.numbers, said)
-        moved, replayed = heads.advance(
-            Head(
-                segment.epoch,
-                self.head.segment,
-                self.head.next_position,
-                self.head.vector,
-                self.head.numbers,
-                self.head.chain,
-                self.head.output_chain,
-                self.head.decided_at,
-            ),
-            producers=[producer for producer, _, _ in names],
-            serials=[serial for _, serial, _ in names],
-            digests=segment.digests,
-            decided_at=segment.decided_at,
-            version=segment.version,
-            owed=owed,
-            hint=None,
-        )
-        self._require_equal("input", segment, segment.chain, replayed.chain)
-        self._require_equal("output", segment, segment.output_chain, replayed.output_chain)
-        for key, value in state.changes().items():
+        try:
+            opened = open_order(self.stage.handler, self.head.next_position, order)
+            stored = {key: self.state[key] for key in opened.needed if key in self.state}
+            before = replace(self.head, epoch=segment.epoch, hint=None)
+            applied = apply_opened(self.stage, before, opened, stored, segment.decided_at, segment.version, None)
+        except SpoiledError as spoiled:
+            raise self._broken(segment, f"fails at place {spoiled.place}: {spoiled}") from spoiled
+        self._require_equal("input", segment, segment.chain, applied.segment.chain)
+        self._require_equal("output", segment, segment.output_chain, applied.segment.output_chain)
+        for key, value in applied.state.items():
             if value is None:
                 self.state.pop(key, None)
             else:
                 self.state[key] = value
-        self.head = moved
-        self.owed += owed
-        return owed
+        self.head = applied.head
+        return applied.owed
 
     def _require_equal(self, which: str, segment: Segment, recorded: Chain, found: Chain) -> None:
         if recorded != found:
-            raise Broken(
-                f"the replay of {self.stage.name} partition {self.stage.partition} gives another {which} "
-                f"chain at segment {segment.segment}: recorded {recorded.hex()[:16]}, found "
-                f"{found.hex()[:16]}",
-                code="ZT441",
-                why="The handler depends on more than it is given, or its code changed.",
-                tries=("zerotail check --handler", "zerotail journal verify"),
+            raise self._broken(
+                segment, f"gives another {which} chain: recorded {recorded.hex()[:16]}, found {found.hex()[:16]}"
             )
 
-
-def positions_of(segment: Segment) -> Iterable[tuple[ProducerNumber, Serial, Position]]:
-    """The records of a segment, in order."""
-    position = segment.first_position
-    for producer, first, count in segment.runs:
-        for step in range(count):
-            yield producer, Serial(first + step), position
-            position = Position(position + 1)
+    def _broken(self, segment: Segment, what: str) -> Broken:
+        return Broken(
+            f"the replay of {self.stage.name} partition {self.stage.partition} at segment {segment.segment} {what}",
+            code="ZT441",
+            why="The handler depends on more than it is given, or its code changed.",
+            tries=("zerotail check --handler", "zerotail journal verify"),
+        )
 
 
 def require_rows(segment: Segment, values: Sequence[bytes]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from zerotail.core.chain import Chain
-from zerotail.core.emission import LaneKey
+from zerotail.core.emission import LaneKey, pack_messages
 from zerotail.core.head import Head, Hint, first_head
 from zerotail.core.identity import (
     ChannelName,
@@ -20,24 +21,26 @@ from zerotail.core.identity import (
     ProducerNumber,
     SegmentNumber,
     Serial,
+    SiteName,
     StageName,
 )
-from zerotail.ports import Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
+from zerotail.ports import ClaimHead, Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import read_position, read_standing
-from zerotail.postgres.outbox import pack_messages
+from zerotail.postgres.lineage import read_position, read_standing, require_at_work
+from zerotail.postgres.poison import read_poison
 from zerotail.postgres.segment import insert_segment
 from zerotail.postgres.transaction import Declined
 
 _HEAD = (
-    "select epoch, segment, next_position, vector, numbers, chain, output_chain, decided_at, hint_log, hint_offset "
-    "from zerotail.head where stage = %s and partition = %s"
+    "select epoch, segment, next_position, vector, numbers, chain, output_chain, decided_at, hint_log, hint_offset, "
+    "claim from zerotail.head where stage = %s and partition = %s"
 )
+_REGISTERED = "select producer from zerotail.producer where consumer = %s"
 _MOVE_HEAD = """
 update zerotail.head
    set segment = %s, next_position = %s, vector = %s, numbers = %s, chain = %s, output_chain = %s, decided_at = %s,
        hint_log = %s, hint_offset = %s
- where stage = %s and partition = %s and epoch = %s and segment = %s and chain = %s
+ where stage = %s and partition = %s and epoch = %s and segment = %s and chain = %s and claim = %s
 """
 _INSERT_OUTBOX = (
     "insert into zerotail.outbox (channel, partition, target, first_number, count, messages, segment) "
@@ -79,12 +82,27 @@ def find_head(connection: Connection, stage: StageName, partition: PartitionNumb
     return None if row is None else _decode_head(row)
 
 
-def read_head(connection: Connection, effect: ReadHead) -> HeadRead:
+def read_head(connection: Connection, effect: ReadHead | ClaimHead) -> HeadRead:
     """The head, and where its database stands."""
     head = find_head(connection, effect.stage, effect.partition)
     if head is None:
         raise Declined(f"stage {effect.stage} has no partition {effect.partition} here")
-    return HeadRead(read_standing(connection), head)
+    known = connection.execute(
+        b"select producer from zerotail.producer where consumer = %s", (effect.stage,)
+    ).fetchall()
+    head = replace(head, vector={ProducerNumber(number): Serial(0) for (number,) in known} | dict(head.vector))
+    decisions, stopped = read_poison(connection, effect.stage, effect.partition, head)
+    return HeadRead(read_standing(connection), head, decisions, stopped)
+
+
+def claim_head(connection: Connection, effect: ClaimHead, site: SiteName) -> HeadRead:
+    """Count the claim up: whoever was at work on this head before is refused from now on."""
+    require_at_work(connection, site)
+    connection.execute(
+        b"update zerotail.head set claim = claim + 1 where stage = %s and partition = %s",
+        (effect.stage, effect.partition),
+    )
+    return read_head(connection, effect)
 
 
 def load_state(connection: Connection, effect: LoadState) -> StateLoaded:
@@ -117,6 +135,7 @@ def commit_batch(connection: Connection, effect: Commit) -> Done:
             expected.epoch,
             expected.segment,
             expected.chain,
+            expected.claim,
         ),
     )
     if moved.rowcount != 1:
@@ -148,7 +167,7 @@ def _store_state(connection: Connection, place: tuple[Any, ...], changes: Mappin
 
 
 def _decode_head(row: tuple[Any, ...]) -> Head:
-    epoch, segment, position, vector, numbers, chain, output_chain, decided_at, log, offset = row
+    epoch, segment, position, vector, numbers, chain, output_chain, decided_at, log, offset, claim = row
     return Head(
         Epoch(epoch),
         SegmentNumber(segment),
@@ -159,6 +178,7 @@ def _decode_head(row: tuple[Any, ...]) -> Head:
         Chain(output_chain),
         decided_at,
         None if log is None else Hint(log, Offset(offset)),
+        claim,
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
 from typing import Any
 
-from zerotail.core.emission import Lane
+from zerotail.core.emission import Lane, unpack_messages
 from zerotail.core.identity import EmissionNumber, Incarnation, SiteName
 from zerotail.core.receiver import LaneRecord
 from zerotail.errors import Broken
@@ -24,7 +22,6 @@ from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.lineage import read_position, read_standing, require_at_work
 from zerotail.postgres.transaction import Declined
 
-_LENGTH = struct.Struct("<I")
 _WHERE = "where channel = %s and partition = %s and target = %s"
 # The row that holds a number is the last one that begins at or below it: found by the key, however long the history.
 _MESSAGES = f"""
@@ -33,25 +30,6 @@ select first_number, count, messages from zerotail.outbox {_WHERE}
  order by first_number limit %s
 """
 _LAST = f"select first_number + count - 1 from zerotail.outbox {_WHERE} order by first_number desc limit 1"
-
-
-def pack_messages(messages: Sequence[bytes]) -> bytes:
-    """Messages as one value: each behind its length."""
-    return b"".join(part for message in messages for part in (_LENGTH.pack(len(message)), message))
-
-
-def unpack_messages(packed: bytes, count: int) -> list[bytes]:
-    """The messages of one packed value; `Broken` when it does not hold just so many."""
-    messages = []
-    place = 0
-    while place + _LENGTH.size <= len(packed):
-        (length,) = _LENGTH.unpack_from(packed, place)
-        place += _LENGTH.size
-        messages.append(packed[place : place + length])
-        place += length
-    if len(messages) != count or place != len(packed):
-        raise Broken(f"an outbox row says {count} messages and holds {len(messages)} in {len(packed)} bytes")
-    return messages
 
 
 def read_messages(connection: Connection, lane: Lane, after: EmissionNumber, limit: int) -> list[bytes]:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from zerotail.core.chain import input_content
 from zerotail.core.continuity import Content, SegmentRow, Values, content_of
-from zerotail.core.emission import Lane, LaneKey
+from zerotail.core.emission import Lane, LaneKey, unpack_messages
 from zerotail.core.head import Head, Segment
 from zerotail.core.identity import (
     ChannelName,
@@ -31,7 +31,6 @@ from zerotail.ports import FindPlace, JournalRead, ReadJournal
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.journal import find_head
 from zerotail.postgres.lineage import read_standing
-from zerotail.postgres.outbox import unpack_messages
 from zerotail.postgres.segment import chain_at, find_segment_of, read_rows
 from zerotail.postgres.transaction import Declined
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from zerotail.core.chain import GENESIS, Chain
 from zerotail.core.continuity import SegmentRow
@@ -19,16 +21,17 @@ from zerotail.core.identity import (
     StageName,
 )
 from zerotail.core.order import Runs
+from zerotail.core.poison import Decided, Decision, Remedy
 from zerotail.core.segment import SegmentOrder, encode_order
 from zerotail.postgres.connection import Connection
 
 _COLUMNS = (
     "segment, epoch, first_position, producers, counts, first_serials, record_order, decided_at, version, chain, "
-    "output_chain"
+    "output_chain, decided"
 )
 _INSERT = f"""
 insert into zerotail.segment (stage, partition, {_COLUMNS})
-values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 _READ = f"""
 select {_COLUMNS} from zerotail.segment where stage = %s and partition = %s and segment > %s order by segment limit %s
@@ -79,6 +82,7 @@ def insert_segment(connection: Connection, stage: StageName, partition: Partitio
         segment.version,
         segment.chain,
         segment.output_chain,
+        _encode_decided(segment.decided),
     )
     connection.execute(_INSERT.encode(), (stage, partition, *row))
 
@@ -141,7 +145,7 @@ def find_segment_of(
 
 
 def _decode(row: tuple[Any, ...]) -> SegmentRow:
-    segment, epoch, position, producers, counts, firsts, order, decided_at, version, chain, output_chain = row
+    segment, epoch, position, producers, counts, firsts, order, decided_at, version, chain, output_chain, decided = row
     return SegmentRow(
         SegmentNumber(segment),
         Epoch(epoch),
@@ -152,4 +156,19 @@ def _decode(row: tuple[Any, ...]) -> SegmentRow:
         version,
         Chain(chain),
         Chain(output_chain),
+        _decode_decided(decided),
     )
+
+
+def _encode_decided(decided: Sequence[Decided]) -> bytes | None:
+    """Nothing at all in nearly every segment, which then takes no room."""
+    if not decided:
+        return None
+    return msgspec.json.encode([(place, one.remedy.value, one.digest, one.value) for place, one in decided])
+
+
+def _decode_decided(encoded: bytes | None) -> tuple[Decided, ...]:
+    if encoded is None:
+        return ()
+    rows = msgspec.json.decode(encoded, type=list[tuple[int, Remedy, bytes, bytes]])
+    return tuple((place, Decision(remedy, digest, value)) for place, remedy, digest, value in rows)

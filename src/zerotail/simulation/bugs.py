@@ -554,7 +554,8 @@ def _() -> list[Patch]:
         if not isinstance(read, ports.HeadRead):
             return ports.End.SUPERSEDED
         fields = {name: getattr(effect, name) for name in effect.__struct_fields__}
-        return (yield ports.Commit(**fields | {"expected": read.head.token}))
+        stored = yield ports.Commit(**fields | {"expected": read.head.token})
+        return moved if isinstance(stored, ports.Done) else ports.End.SUPERSEDED
 
     last_commit: dict[Any, ports.Commit] = {}
     original = World._commit
@@ -577,8 +578,8 @@ def _() -> list[Patch]:
     equivalent="the next batch starts from a head that is not there, and the compare-and-set refuses it",
 )
 def _() -> list[Patch]:
-    def done(_: Any, __: Any) -> ports.Story[Any]:
-        return ports.Done()
+    def done(_: Any, moved: head.Head) -> ports.Story[Any]:
+        return moved
         yield
 
     return [(stage, "find_out", done)]

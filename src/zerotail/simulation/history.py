@@ -286,7 +286,7 @@ def _segment(
     site: SiteName,
     place: tuple[StageName, PartitionNumber],
     segment: Segment,
-    owed: Sequence[Owed],
+    owed: Owed,
     names: dict[ProducerNumber, ProducerName],
     lsn: int,
 ) -> dict[str, Any]:
@@ -299,7 +299,11 @@ def _segment(
         "first_position": segment.first_position,
         "runs": tuple(drill.Run(names[producer], first, count) for producer, first, count in segment.runs),
         "inputs": tuple(digest.hex() for digest in segment.digests),
-        "emissions": tuple(drill.Emission(one.key[0], one.number, _digest(one.value), one.key[1]) for one in owed),
+        "emissions": tuple(
+            drill.Emission(channel, EmissionNumber(number), _digest(value), target)
+            for (channel, target), (first, emitted) in owed.items()
+            for number, value in enumerate(emitted, first)
+        ),
         "decided_at": segment.decided_at,
         "version": segment.version,
         "previous": segment.previous.hex(),

@@ -187,8 +187,8 @@ def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], l
             except Broken as error:
                 problems.append(Violation("S11", error.message))
                 break
-            for one in owed:
-                reference.setdefault(Lane(one.key[0], stage.partition, one.key[1]), []).append(one.value)
+            for (channel, target), (_, emitted) in owed.items():
+                reference.setdefault(Lane(channel, stage.partition, target), []).extend(emitted)
         else:
             stored = {key[2]: value for key, value in server.table("state").items() if key[:2] == place and value}
             if stored != replay.state:

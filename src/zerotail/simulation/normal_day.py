@@ -13,14 +13,18 @@ from typing import Any
 from zerotail import ports
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Phase, works_at
+from zerotail.core.head import Head
 from zerotail.core.identity import (
     EmissionNumber,
     Epoch,
     Incarnation,
     Lsn,
+    PartitionNumber,
     Serial,
+    StageName,
     Timeline,
 )
+from zerotail.core.poison import Decision, Poison
 from zerotail.core.receiver import LaneRecord
 from zerotail.simulation.parts import (
     BLOCKED,
@@ -34,7 +38,7 @@ from zerotail.simulation.parts import (
     Actor,
     Parts,
 )
-from zerotail.simulation.postgres import EXTEND, SET, Write
+from zerotail.simulation.postgres import EXTEND, SET, Server, Write
 
 
 class NormalDay(Parts):
@@ -108,7 +112,44 @@ class NormalDay(Parts):
         server = self.server(actor)
         if server is None:
             return UNREACHABLE
-        return ports.HeadRead(server.standing(), server.tables["heads"][effect.stage, effect.partition])
+        place = (effect.stage, effect.partition)
+        return self._head_read(server, place, server.tables["heads"][place])
+
+    def _head_read(self, server: Server, place: tuple[StageName, PartitionNumber], head: Head) -> ports.HeadRead:
+        """A head with what was decided about records that it has not passed yet."""
+        waiting = {
+            (key[2], key[3]): row
+            for key, row in server.table("poison").items()
+            if key[:2] == place and key[3] > head.vector[key[2]]
+        }
+        decisions = {name: row for name, row in waiting.items() if isinstance(row, Decision)}
+        stopped = next((row for row in waiting.values() if isinstance(row, Poison)), None)
+        return ports.HeadRead(server.standing(), head, decisions, stopped)
+
+    def _record_poison(self, actor: Actor, effect: ports.RecordPoison) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        if server.lineage.current.epoch != effect.epoch:
+            return OTHER_EPOCH
+        poison = effect.poison
+        key = (effect.stage, effect.partition, poison.producer, poison.serial)
+        return self._store(actor, server, [(SET, "poison", key, poison)], DONE, wait=True)
+
+    def _claim_head(self, actor: Actor, effect: ports.ClaimHead) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        if not works_at(server.lineage, actor.site, Timeline(server.timeline)):
+            return NOT_LIVE
+        place = (effect.stage, effect.partition)
+        head = server.tables["heads"][place].claimed()
+        writes: list[Write] = [(SET, "heads", place, head)]
+        return self._store(actor, server, writes, self._head_read(server, place, head), wait=False)
 
     def _load_state(self, actor: Actor, effect: ports.LoadState) -> Any:
         server = self.server(actor)

@@ -43,6 +43,8 @@ class World(NormalDay, BadDay):
             ports.PollRecords: self._poll_records,
             ports.ReadLogEnd: self._read_log_end,
             ports.ReadHead: self._read_head,
+            ports.ClaimHead: self._claim_head,
+            ports.RecordPoison: self._record_poison,
             ports.LoadState: self._load_state,
             ports.Commit: self._commit,
             ports.RequestAgain: self._request_again,

@@ -13,18 +13,18 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming.query import StreamingQuery
 
-from zerotail.core.head import Head, Hint
+from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.record import DIGEST_BYTES, HEADER_NAME, decode_column
-from zerotail.flow.stage import Stage, Taken, take_batch
-from zerotail.ports import Batch, End, Standing
+from zerotail.flow.stage import Place, Stage, Taken, take_batch
+from zerotail.ports import Batch, End
 from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 
 FROM_THE_BEGINNING = Offset(-2)
@@ -35,14 +35,6 @@ _HEADER = (
     f"case when size(headers) = 1 and headers[0].key = '{HEADER_NAME}' then headers[0].value "
     f"else filter(headers, header -> header.key = '{HEADER_NAME}')[0].value end as header"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a partition of a stage stands: what its next batch starts from."""
-
-    standing: Standing
-    head: Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +85,7 @@ def start_stage_query(
             if isinstance(outcome, End):
                 raise StageEndedError(outcome)
             partition = PartitionNumber(row.partition)
-            places[partition] = Place(places[partition].standing, outcome.head)
+            places[partition] = replace(places[partition], head=outcome.head)
             note(partition, outcome)
 
     writer = records.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
@@ -110,8 +102,7 @@ def _task_of_batch(
         table = pa.Table.from_batches(arrived)
         partition = PartitionNumber(table.column("partition")[0].as_py())
         hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
-        place = places[partition]
-        story = take_batch(task.stages[partition], place.standing, place.head, batch_of(table), hint, at)
+        story = take_batch(task.stages[partition], places[partition], batch_of(table), hint, at)
         outcome = pickle.dumps(run_to_end(story, shared_adapters(task.adapters)))
         yield pa.RecordBatch.from_arrays(
             [pa.array([partition], pa.int32()), pa.array([outcome], pa.binary())], names=["partition", "outcome"]

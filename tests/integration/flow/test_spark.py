@@ -13,12 +13,13 @@ from zerotail.core.identity import PartitionNumber
 from zerotail.core.receiver import ReceiverClass
 from zerotail.deadline import Deadline, wait_until
 from zerotail.flow.emit import Sender, emit
+from zerotail.flow.stage import Place, place_of
 from zerotail.kafka.log import admin_client, log_identity
 from zerotail.lab.layout import Layout
 from zerotail.ports import HeadRead, ReadHead
 from zerotail.spark.producer_query import start_producer_query
 from zerotail.spark.session import start_session
-from zerotail.spark.stage_query import FROM_THE_BEGINNING, Place, StageTask, read_records, start_stage_query
+from zerotail.spark.stage_query import FROM_THE_BEGINNING, StageTask, read_records, start_stage_query
 from zerotail.wiring import SiteAdapters
 
 pytestmark = pytest.mark.servers
@@ -30,7 +31,7 @@ def places_of(system: System) -> dict[PartitionNumber, Place]:
     for partition in system.stages:
         read = adapters.carry_out(ReadHead(system.stage, partition))
         assert isinstance(read, HeadRead)
-        found[partition] = Place(read.standing, read.head)
+        found[partition] = place_of(read)
     adapters.close()
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from operator import methodcaller
 from random import Random
 from threading import Event
@@ -27,7 +28,7 @@ from zerotail.core.identity import (
 from zerotail.core.record import digest_of
 from zerotail.deadline import Deadline
 from zerotail.failover.replay import Replay
-from zerotail.flow.stage import Stage, Taken, take_batch
+from zerotail.flow.stage import Stage, Taken, place_of, take_batch
 from zerotail.handler import Emission, Given, Record, State
 from zerotail.lab.layout import Layout
 from zerotail.ports import Batch, FindPlace, HeadRead, JournalRead, ReadHead, ReadJournal
@@ -124,12 +125,13 @@ def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
     try:
         read = own.carry_out(ReadHead(STAGE, FIRST))
         assert isinstance(read, HeadRead)
-        head = read.head
+        place = place_of(read)
         for at, batch in enumerate(batches(Random(5), transform), 1):
-            story = take_batch(STAGE_OF_TEST, read.standing, head, batch, Hint("log", Offset(at)), at * 1_000)
+            story = take_batch(STAGE_OF_TEST, place, batch, Hint("log", Offset(at)), at * 1_000)
             taken = drive(story, own, Event())
             assert isinstance(taken, Taken)
-            head = taken.head
+            place = replace(place, head=taken.head)
+        head = place.head
         assert head.next_position == 240
         replay = Replay(STAGE_OF_TEST, first_head(EPOCH, PRODUCERS))
         while True:
@@ -139,9 +141,9 @@ def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
                 break
             for segment, values in zip(journal.segments, journal.values, strict=True):
                 replay.apply(segment, values)
-        place = own.carry_out(FindPlace(STAGE, FIRST, PRODUCERS[0], Serial(120), 100))
-        assert isinstance(place, JournalRead)
-        assert place.first_position <= 240
+        found = own.carry_out(FindPlace(STAGE, FIRST, PRODUCERS[0], Serial(120), 100))
+        assert isinstance(found, JournalRead)
+        assert found.first_position <= 240
     finally:
         own.close()
     assert replay.head.token == head.token

@@ -16,7 +16,7 @@ from zerotail.core.continuity import (
     find_wrong_head,
     follow,
 )
-from zerotail.core.emission import by_lane, number_emissions
+from zerotail.core.emission import LaneKey, number_emissions
 from zerotail.core.head import Head, advance, first_head, runs_of
 from zerotail.core.identity import (
     ChannelName,
@@ -53,7 +53,9 @@ def write(seed: int, sizes: Sequence[int] = (5, 80, 1)) -> tuple[list[SegmentRow
         for owner in owners:
             vector[owner] = Serial(vector[owner] + 1)
             serials.append(vector[owner])
-        said = [(random.choice([BANK, AUDIT]), b"m%d" % serial) for serial in serials]
+        said: dict[LaneKey, list[bytes]] = {}
+        for serial in serials:
+            said.setdefault(random.choice([BANK, AUDIT]), []).append(b"m%d" % serial)
         owed = number_emissions(head.numbers, said)
         head, segment = advance(
             head,
@@ -81,7 +83,7 @@ def write(seed: int, sizes: Sequence[int] = (5, 80, 1)) -> tuple[list[SegmentRow
         assert row.runs() == segment.runs == runs_of(owners, serials)
         values = {p: {Serial(s): value_of(p, s) for s in range(1, 200)} for p in (ONE, TWO)}
         rows.append(row)
-        contents.append(content_of(row, values, by_lane(owed)))
+        contents.append(content_of(row, values, owed))
     return rows, contents, head
 
 

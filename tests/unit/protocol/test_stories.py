@@ -231,7 +231,7 @@ def test_a_replay_that_gives_other_bytes_stops() -> None:
         digests=[digest_of(b"[1,2]")],
         decided_at=0,
         version="1",
-        owed=(),
+        owed={},
         hint=None,
     )
     with pytest.raises(Broken, match="another output chain"):

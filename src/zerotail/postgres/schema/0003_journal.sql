@@ -14,6 +14,7 @@ create table if not exists zerotail.head (
     decided_at    bigint  not null,
     hint_log      text,
     hint_offset   bigint,
+    claim         bigint  not null default 0,
     primary key (stage, partition)
 ) with (fillfactor = 50);
 
@@ -21,6 +22,8 @@ comment on column zerotail.head.vector is 'last serial taken, by producer number
 comment on column zerotail.head.numbers is 'last emission number, by channel and target partition';
 comment on column zerotail.head.decided_at is 'time of the last segment in microseconds; the handler''s clock never falls below it';
 comment on column zerotail.head.hint_offset is 'where reading may go on in the log hint_log: a hint, never a truth';
+
+comment on column zerotail.head.claim is 'how often a writer has started here: the newest one goes on, older ones are refused';
 
 create table if not exists zerotail.segment (
     stage          text    not null,
@@ -36,10 +39,12 @@ create table if not exists zerotail.segment (
     version        text    not null,
     chain          bytea   not null,
     output_chain   bytea   not null,
+    decided        bytea,
     primary key (stage, partition, segment)
 );
 
 comment on column zerotail.segment.counts is 'records taken of each of the producers: in the clear, so that density can be checked by SQL';
+comment on column zerotail.segment.decided is 'what operators decided about records of this segment, as JSON; mostly nothing';
 comment on column zerotail.segment.record_order is 'in which order they were taken, packed';
 
 create or replace trigger segment_never_changes

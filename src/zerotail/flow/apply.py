@@ -1,0 +1,171 @@
+"""Apply the handler to records whose order is decided: the same code in a stage, in a replay and in the simulation.
+
+1. `open_order` reads the values, asks the handler for its state keys and carries out what operators decided about
+   single records (`core/poison.py`).
+2. `apply_opened` runs the handler in order and gives the head behind the records, with everything that the journal
+   stores.
+
+Both stop at the first record that cannot be read or at which the handler fails, with `SpoiledError`; nothing in front
+of it depends on it, so the caller goes on with the records before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from zerotail.core import head as heads
+from zerotail.core.emission import Owed, number_emissions
+from zerotail.core.head import Head, Hint, Segment
+from zerotail.core.identity import Position, ProducerNumber, Serial
+from zerotail.core.poison import Decided, Decision, RecordName, Remedy
+from zerotail.handler import FailedError, Handler, Record, State, apply_in_order, decode_value, describe
+from zerotail.ports import Batch
+
+
+class SpoiledError(Exception):
+    """The record at `place` cannot be taken, for the reason that the text says."""
+
+    def __init__(self, place: int, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
+class Rule(Protocol):
+    """What a stage applies, and where its messages go."""
+
+    @property
+    def handler(self) -> Handler:
+        """The user's handler."""
+        ...
+
+    def partitions_of(self, channel: str) -> int:
+        """How many target partitions a channel has."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Records by column, in the order in which a stage takes them."""
+
+    producers: Sequence[ProducerNumber]
+    serials: Sequence[Serial]
+    digests: Sequence[bytes]
+    values: Sequence[bytes]
+    decided: Sequence[Decided] = ()
+
+    def __len__(self) -> int:
+        return len(self.serials)
+
+    def until(self, place: int) -> Order:
+        """The records in front of a place."""
+        decided = tuple((at, decision) for at, decision in self.decided if at < place)
+        return Order(self.producers[:place], self.serials[:place], self.digests[:place], self.values[:place], decided)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Records as the handler sees them, each with the state keys that it named."""
+
+    order: Order
+    records: Sequence[Record]
+    keys: Sequence[Sequence[str]]
+
+    @property
+    def needed(self) -> list[str]:
+        """Every key, once."""
+        return sorted({key for some in self.keys for key in some})
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What came of it: everything that one transaction stores."""
+
+    head: Head
+    segment: Segment
+    state: Mapping[str, bytes | None]
+    owed: Owed
+
+
+def order_of(batch: Batch, accepted: Sequence[int], decisions: Mapping[RecordName, Decision]) -> Order:
+    """The accepted records of a batch, with the decisions that are bound to them (I22)."""
+    if len(accepted) == len(batch.serials):
+        order = Order(batch.producers, batch.serials, batch.digests, batch.values)
+    else:
+        order = Order(
+            [batch.producers[index] for index in accepted],
+            [batch.serials[index] for index in accepted],
+            [batch.digests[index] for index in accepted],
+            [batch.values[index] for index in accepted],
+        )
+    if not decisions:
+        return order
+    decided = [
+        (place, decision)
+        for place, name in enumerate(zip(order.producers, order.serials, strict=True))
+        if (decision := decisions.get(name)) is not None and decision.digest == order.digests[place]
+    ]
+    return Order(order.producers, order.serials, order.digests, order.values, decided)
+
+
+def open_order(handler: Handler, first: Position, order: Order) -> Opened:
+    """Read the values and ask for the keys."""
+    skipped: set[int] = set()
+    values = order.values
+    if order.decided:
+        changed = list(values)
+        for place, decision in order.decided:
+            if decision.remedy is Remedy.SKIP:
+                skipped.add(place)
+            else:
+                changed[place] = decision.value
+        values = changed
+    records: list[Record] = []
+    keys: list[Sequence[str]] = []
+    place = 0
+    try:
+        columns = zip(order.producers, order.serials, values, strict=True)
+        for place, (producer, serial, value) in enumerate(columns):
+            if place in skipped:
+                continue
+            record = Record(producer, serial, Position(first + place), decode_value(value))
+            keys.append(handler.keys(record))
+            records.append(record)
+    except Exception as error:
+        raise SpoiledError(place, describe(error)) from error
+    return Opened(order, records, keys)
+
+
+def apply_opened(
+    rule: Rule,
+    head: Head,
+    opened: Opened,
+    stored: Mapping[str, bytes],
+    decided_at: int,
+    version: str,
+    hint: Hint | None,
+) -> Applied:
+    """Run the handler over opened records behind a head."""
+    state = State(stored)
+    try:
+        said = apply_in_order(
+            rule.handler, opened.records, state, opened.keys, decided_at, head.chain, rule.partitions_of
+        )
+    except FailedError as failed:
+        place = opened.records[failed.place].position - head.next_position
+        raise SpoiledError(place, str(failed)) from failed
+    owed = number_emissions(head.numbers, said)
+    order = opened.order
+    moved, segment = heads.advance(
+        head,
+        producers=order.producers,
+        serials=order.serials,
+        digests=order.digests,
+        decided_at=decided_at,
+        version=version,
+        owed=owed,
+        hint=hint,
+        decided=order.decided,
+    )
+    return Applied(moved, segment, state.changes(), owed)
