@@ -15,6 +15,7 @@ from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
+from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
 from zerotail.postgres import doubt, feed, journal, lineage, outbox, owed, poison, reading
@@ -38,7 +39,7 @@ class AdapterSettings:
     site: SiteName
     dsn: str
     peer_dsn: str
-    bootstrap: str
+    kafka: Cluster
     receivers: tuple[tuple[ChannelName, str], ...] = ()
     """Channel and address of each receiver that is reached over HTTP."""
 
@@ -51,8 +52,8 @@ class SiteAdapters:
         self._database = Session(settings.dsn)
         self._peer_dsn = settings.peer_dsn
         self._peer: Connection | None = None
-        self._bootstrap = settings.bootstrap
-        self._sender = RecordSender(settings.bootstrap)
+        self._cluster = settings.kafka
+        self._sender = RecordSender(settings.kafka)
         self._cursors: dict[tuple[TopicName, PartitionNumber], Cursor] = {}
         self._receivers: dict[ChannelName, Receiver] = {
             channel: HttpReceiver.at(url, site) for channel, url in settings.receivers
@@ -107,7 +108,7 @@ class SiteAdapters:
         place = (effect.topic, effect.partition)
         cursor = self._cursors.get(place)
         if cursor is None:
-            cursor = self._cursors[place] = Cursor(self._bootstrap, *place)
+            cursor = self._cursors[place] = Cursor(self._cluster, *place)
         return cursor.poll(effect)
 
     def _receiver(self, lane: Lane) -> Receiver:
@@ -140,8 +141,13 @@ def run_to_end(story: ports.Story[T], adapters: SiteAdapters) -> T:
     return drive(story, adapters, Event())
 
 
-def drive(story: ports.Story[T], adapters: SiteAdapters, stop: Event) -> T:
-    """Run a story to its end; `Stopped` when it was asked to end before, between two effects."""
+def drive(
+    story: ports.Story[T], adapters: SiteAdapters, stop: Event, heed: Callable[[str], None] = lambda _reason: None
+) -> T:
+    """Run a story to its end; `Stopped` when it was asked to end before, between two effects.
+
+    `heed` hears why the story pauses, and an empty text when it goes on.
+    """
     answer: Any = None
     while not stop.is_set():
         try:
@@ -150,9 +156,11 @@ def drive(story: ports.Story[T], adapters: SiteAdapters, stop: Event) -> T:
             result: T = ended.value
             return result
         if isinstance(effect, ports.Pause):
+            heed(effect.reason)
             stop.wait(_PAUSE_SECONDS)
             answer = None
         else:
+            heed("")
             answer = adapters.carry_out(effect)
     story.close()
     raise Stopped

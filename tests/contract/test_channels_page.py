@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from zerotail.cli.frame import zerotail
-from zerotail.flow.emitter import EXIT_CODES
 from zerotail.postgres.receipt import receiver_schema
+from zerotail.running.emitter import EXIT_CODES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "channels.md").read_text()

@@ -64,16 +64,19 @@ class Emitting:
     def start(self, site: str = "east", *, wait: bool = True) -> subprocess.Popen[bytes]:
         """Start the process; with `wait`, return when it has begun to send."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "zerotail.flow.emitter", "--config", self.config, "--site", site],
+            [sys.executable, "-m", "zerotail", "run", "emitter", "--config", self.config, "--site", site],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
         self.processes.append(process)
         if wait:
             assert process.stdout is not None
-            readable, _, _ = select.select([process.stdout], [], [], 30)
-            line = os.read(process.stdout.fileno(), 10_000) if readable else b""
-            assert b"sending on" in line, line
+            said = b""
+            while b"sending on" not in said:
+                readable, _, _ = select.select([process.stdout], [], [], 30)
+                more = os.read(process.stdout.fileno(), 10_000) if readable else b""
+                assert more, said
+                said += more
         return process
 
     def end(self) -> None:

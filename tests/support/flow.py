@@ -13,7 +13,8 @@ from zerotail.core.identity import ChannelName, PartitionNumber, ProducerNumber,
 from zerotail.deadline import Deadline
 from zerotail.flow.stage import Stage
 from zerotail.handler import Emission, Given, Record, State
-from zerotail.kafka.log import admin_client, create_topic
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import TopicSettings, admin_client, create_topic
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.lab.receiver import ReceiverControl
@@ -90,7 +91,7 @@ class System:
             EAST,
             dsn(self.lab.database("east")),
             dsn(self.lab.database("west"), seen_from="east"),
-            self.lab.bootstrap("east"),
+            Cluster(self.lab.bootstrap("east")),
             ((self.bank, f"http://127.0.0.1:{self.lab.receiver_port}"),),
         )
 
@@ -152,7 +153,7 @@ class System:
 def new_system(lab: Layout, name: str, first_producer: int, partitions: int) -> System:
     """Make the topic, the producers and the heads."""
     system = System(lab, name, (ProducerNumber(first_producer), ProducerNumber(first_producer + 1)), partitions)
-    create_topic(admin_client(lab.bootstrap("east")), system.topic, partitions, 1)
+    create_topic(admin_client(Cluster(lab.bootstrap("east"))), system.topic, TopicSettings(partitions, 1))
     with session(system.adapters.dsn, Deadline.after(PATIENCE_SECONDS)) as primary:
         for producer in system.producers:
             primary.execute(

@@ -25,8 +25,9 @@ from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, Epoch, Incarnation, PartitionNumber, SiteName, TopicName
 from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.deadline import Deadline, wait_until
+from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.cursor import SETTINGS
-from zerotail.kafka.log import admin_client, create_topic
+from zerotail.kafka.log import TopicSettings, admin_client, create_topic
 from zerotail.kafka.topic import Place
 from zerotail.lab.database import dsn
 from zerotail.lab.fault import continue_target, start_target, stop_target
@@ -226,8 +227,8 @@ def start_servers(lab: Layout) -> None:
     for target in ("outside.kafka", "outside.postgres"):
         start_target(lab, target)
     deadline = Deadline.after(20)
-    client = admin_client(lab.bootstrap("outside"))
-    create_topic(client, TOPIC, PARTITIONS, 1)
+    client = admin_client(Cluster(lab.bootstrap("outside")))
+    create_topic(client, TOPIC, TopicSettings(PARTITIONS, 1))
 
     def has_leaders() -> bool:
         partitions = client.list_topics(TOPIC, timeout=5).topics[TOPIC].partitions.values()

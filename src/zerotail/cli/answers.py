@@ -43,6 +43,15 @@ class VersionAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """`zerotail run`, when the process has ended."""
+
+    what: str
+    site: str
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
 class DoctorAnswer:
     """`zerotail doctor`."""
 
@@ -252,6 +261,7 @@ ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
     "doctor": DoctorAnswer,
+    "run": RunAnswer,
     "config-check": ConfigCheckAnswer,
     "config-show": ConfigShowAnswer,
     "config-schema": ConfigSchemaAnswer,

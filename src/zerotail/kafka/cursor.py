@@ -12,6 +12,7 @@ from zerotail.core.identity import Epoch, Offset, PartitionNumber, ProducerNumbe
 from zerotail.core.record import HEADER_BYTES, HEADER_NAME, NO_DIGEST, decode
 from zerotail.errors import Refused as RefusedError
 from zerotail.errors import Unavailable
+from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import admin_client, log_identity
 from zerotail.ports import Batch, HintLost, Polled, PollRecords, Unreachable
 
@@ -31,8 +32,8 @@ SETTINGS = {
 class Cursor:
     """Reads one partition; where it stands is what the caller says at every poll."""
 
-    def __init__(self, bootstrap: str, topic: TopicName, partition: PartitionNumber) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, cluster: Cluster, topic: TopicName, partition: PartitionNumber) -> None:
+        self._cluster = cluster
         self._topic = topic
         self._partition = partition
         self._consumer: Consumer | None = None
@@ -60,8 +61,8 @@ class Cursor:
 
     def _open(self, hint: Hint | None) -> None:
         self.close()
-        self._log = log_identity(admin_client(self._bootstrap), self._topic)
-        consumer = Consumer({**SETTINGS, "bootstrap.servers": self._bootstrap})
+        self._log = log_identity(admin_client(self._cluster), self._topic)
+        consumer = Consumer({**SETTINGS, **self._cluster.for_client()})
         self._consumer = consumer
         place = TopicPartition(self._topic, self._partition)
         low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_SECONDS)

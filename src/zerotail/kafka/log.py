@@ -6,19 +6,25 @@ one is then recognised as lost instead of being taken for a place in the new one
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
 
-from zerotail.core.identity import TopicName
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+from zerotail.core.identity import Offset, TopicName
 from zerotail.errors import Refused, Unavailable
+from zerotail.kafka.cluster import Cluster
 
 _TIMEOUT_SECONDS = 10.0
 
 
-def admin_client(bootstrap: str) -> AdminClient:
+def admin_client(cluster: Cluster) -> AdminClient:
     """A client for questions about the cluster; librdkafka's own log stays quiet."""
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    return AdminClient({**cluster.for_client(), "log_level": 0})
 
 
 def log_identity(client: AdminClient, topic: TopicName) -> str:
@@ -28,17 +34,76 @@ def log_identity(client: AdminClient, topic: TopicName) -> str:
         described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
         return f"{cluster.cluster_id}/{described[topic].result().topic_id}"
     except KafkaException as error:
-        if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
-            raise Refused(f"Kafka has no topic {topic}.", code="ZT501") from error
-        raise Unavailable(f"Kafka does not answer: {error.args[0].str()}", code="ZT502") from error
+        raise _translated(topic, error) from error
 
 
-def create_topic(client: AdminClient, topic: TopicName, partitions: int, copies: int) -> None:
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """How a topic is made."""
+
+    partitions: int
+    copies: int
+    min_insync: int = 1
+    retention: timedelta | None = None
+    """None leaves it to the cluster."""
+
+
+def ensure_topic(client: AdminClient, topic: TopicName, wanted: TopicSettings) -> int:
+    """Make a topic, or add the partitions that it lacks; answers how many it has then."""
+    create_topic(client, topic, wanted)
+    partitions = partition_count(client, topic)
+    if partitions >= wanted.partitions:
+        return partitions
+    added = client.create_partitions([NewPartitions(topic, wanted.partitions)], request_timeout=_TIMEOUT_SECONDS)
+    try:
+        added[topic].result()
+    except KafkaException as error:
+        if partition_count(client, topic) < wanted.partitions:
+            raise Unavailable(
+                f"topic {topic} could not be given {wanted.partitions} partitions: {error.args[0].str()}", code="ZT502"
+            ) from error
+    return wanted.partitions
+
+
+def partition_count(client: AdminClient, topic: TopicName) -> int:
+    """How many partitions a topic has; `Refused` when there is no such topic."""
+    try:
+        described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
+        return len(described[topic].result().partitions)
+    except KafkaException as error:
+        raise _translated(topic, error) from error
+
+
+def log_bounds(client: AdminClient, topic: TopicName, partitions: Iterable[int]) -> dict[int, tuple[Offset, Offset]]:
+    """Where each partition's log begins, and the offset behind its end."""
+    places = [TopicPartition(topic, partition) for partition in partitions]
+    try:
+        ends = [
+            {
+                place.partition: Offset(future.result().offset)
+                for place, future in client.list_offsets(
+                    dict.fromkeys(places, spec), request_timeout=_TIMEOUT_SECONDS
+                ).items()
+            }
+            for spec in (OffsetSpec.earliest(), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        ]
+    except KafkaException as error:
+        raise _translated(topic, error) from error
+    first, behind = ends
+    return {partition: (first[partition], behind[partition]) for partition in first}
+
+
+def create_topic(client: AdminClient, topic: TopicName, wanted: TopicSettings) -> None:
     """Make a topic; one that is there already stays as it is."""
-    # Old instructions come with old timestamps, and retention goes by timestamps: they would be deleted at once.
-    settings = {"message.timestamp.type": "LogAppendTime"}
+    settings = {
+        # Old instructions come with old timestamps, and retention goes by timestamps: they would be deleted at once.
+        "message.timestamp.type": "LogAppendTime",
+        "min.insync.replicas": str(wanted.min_insync),
+    }
+    if wanted.retention is not None:
+        settings["retention.ms"] = str(int(wanted.retention.total_seconds() * 1000))
     made = client.create_topics(
-        [NewTopic(topic, num_partitions=partitions, replication_factor=copies, config=settings)],
+        [NewTopic(topic, num_partitions=wanted.partitions, replication_factor=wanted.copies, config=settings)],
         request_timeout=_TIMEOUT_SECONDS,
     )
     try:
@@ -46,3 +111,9 @@ def create_topic(client: AdminClient, topic: TopicName, partitions: int, copies:
     except KafkaException as error:
         if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
             raise Unavailable(f"topic {topic} could not be made: {error.args[0].str()}", code="ZT502") from error
+
+
+def _translated(topic: TopicName, error: KafkaException) -> Refused | Unavailable:
+    if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+        return Refused(f"Kafka has no topic {topic}.", code="ZT501")
+    return Unavailable(f"Kafka does not answer: {error.args[0].str()}", code="ZT502")

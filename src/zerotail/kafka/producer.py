@@ -7,9 +7,13 @@ the same records again is harmless: the stage drops repeats by their serials.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from zerotail.core.record import HEADER_NAME, Header, encode
+from zerotail.core.record import HEADER_BYTES, HEADER_NAME, encode_column
+from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Batch, Done, Indefinite, SendRecords, Unreachable
 
 _DELIVERY_SECONDS = 10.0
@@ -28,8 +32,8 @@ SETTINGS = {
 class RecordSender:
     """A producer client that is made when it is needed."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._client: Producer | None = None
         self._failed: list[KafkaError] = []
 
@@ -55,20 +59,19 @@ class RecordSender:
         self._failed = []
 
     def _queue(self, client: Producer, effect: SendRecords) -> None:
-        topic, partition = effect.topic, effect.partition
+        topic, partition, produce = effect.topic, effect.partition, client.produce
         for value, header in zip(effect.records.values, headers_of(effect.records), strict=True):
             while True:
                 try:
-                    client.produce(topic, value=value, partition=partition, headers=[(HEADER_NAME, header)])
+                    produce(topic, value, None, partition, headers=[(HEADER_NAME, header)])
                     break
                 except BufferError:  # the queue is full: let it drain
                     client.poll(0.05)
 
     def _connected(self) -> Producer:
         if self._client is None:
-            self._client = Producer(
-                {**SETTINGS, "bootstrap.servers": self._bootstrap, "on_delivery": self._note_failure}
-            )
+            settings: dict[str, Any] = {**SETTINGS, **self._cluster.for_client(), "on_delivery": self._note_failure}
+            self._client = Producer(settings)
         return self._client
 
     def _note_failure(self, error: KafkaError | None, _message: Message) -> None:
@@ -78,5 +81,11 @@ class RecordSender:
 
 def headers_of(records: Batch) -> list[bytes]:
     """The headers of a batch of records."""
-    columns = zip(records.epochs, records.producers, records.serials, records.digests, strict=True)
-    return [encode(Header(epoch, producer, serial, digest)) for epoch, producer, serial, digest in columns]
+    if not records.serials:
+        return []
+    digests = np.frombuffer(b"".join(records.digests), dtype="<u8")
+    column = encode_column(
+        np.asarray(records.epochs), np.asarray(records.producers), np.asarray(records.serials), digests
+    )
+    packed = column.buffers()[2].to_pybytes()
+    return [packed[place : place + HEADER_BYTES] for place in range(0, len(packed), HEADER_BYTES)]

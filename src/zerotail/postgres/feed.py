@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from zerotail.core.epoch import Phase
 from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumber, Serial, SiteName
-from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Submit, Submitted
+from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
 from zerotail.postgres.lineage import read_position, read_standing, require_at_work
@@ -12,6 +15,14 @@ from zerotail.postgres.outbox import read_messages
 from zerotail.postgres.transaction import Declined
 
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('zerotail.instruction', 0) + %s * 65536 + %s)"
+_PLACES = """
+select producer.producer, head.partition, coalesce((head.vector ->> producer.producer::text)::bigint, 0),
+       coalesce(request.number, 0), producer.name = any(%s)
+  from zerotail.producer join zerotail.head on head.stage = producer.consumer
+  left join zerotail.request on request.producer = producer.producer and request.partition = head.partition
+ where producer.channel = '' and producer.name = any(%s)
+ order by 1, 2
+"""
 _LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
 
 
@@ -96,6 +107,30 @@ def request_again(connection: Connection, effect: RequestAgain) -> Done:
             (producer, effect.partition, serial),
         )
     return Done(read_position(connection))
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPlace:
+    """How far the consumer of one producer and partition has come, and the last request to send again."""
+
+    producer: ProducerNumber
+    partition: PartitionNumber
+    vector: Serial
+    request: int
+    numbered: bool
+    """Whether its rows may come without a serial."""
+
+
+def look_at_feeds(
+    connection: Connection, producers: Sequence[str], numbered: Sequence[str]
+) -> tuple[Standing, list[FeedPlace]]:
+    """The places of every partition of these producers."""
+    rows = connection.execute(_PLACES.encode(), (list(numbered), list(producers))).fetchall()
+    places = [
+        FeedPlace(ProducerNumber(number), PartitionNumber(partition), Serial(vector), request, without_serial)
+        for number, partition, vector, request, without_serial in rows
+    ]
+    return read_standing(connection), places
 
 
 def last_dense_serial(

@@ -9,22 +9,26 @@ import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 from psycopg import conninfo
 
-from zerotail.core.identity import ProducerNumber
-
 # The epoch is read in the snapshot of the rows: if they do not survive it, its cut says so.
 _ROWS = (
-    "select partition, serial, (select max(epoch) from zerotail.epoch) as epoch, value from zerotail.instruction "
-    "where producer = $1 and partition = $2 and serial >= $3 and serial < $4 order by serial"
+    "select producer, partition, serial, (select max(epoch) from zerotail.epoch) as epoch, value "
+    "from zerotail.instruction where producer = $1 and partition = $2 and serial >= $3 and serial < $4 order by serial"
 )
-_SCHEMA = pa.schema([("partition", pa.int32()), ("serial", pa.int64()), ("epoch", pa.int64()), ("value", pa.binary())])
+_SCHEMA = pa.schema(
+    [
+        ("producer", pa.int32()),
+        ("partition", pa.int32()),
+        ("serial", pa.int64()),
+        ("epoch", pa.int64()),
+        ("value", pa.binary()),
+    ]
+)
 
 
-def read_rows(
-    dsn: str, producer: ProducerNumber, partition: int, first: int, next_serial: int
-) -> Iterator[pa.RecordBatch]:
+def read_rows(dsn: str, producer: int, partition: int, first: int, next_serial: int) -> Iterator[pa.RecordBatch]:
     """The rows of a range of serials, in order."""
     with _connection(dsn).cursor() as cursor:
-        cursor.execute(_ROWS, (int(producer), partition, first, next_serial))
+        cursor.execute(_ROWS, (producer, partition, first, next_serial))
         for batch in cursor.fetch_record_batch():
             yield batch.cast(_SCHEMA)
     _connection(dsn).rollback()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from zerotail.core.emission import Lane
-from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber, StageName
-from zerotail.ports import Drained
+from zerotail.core.identity import (
+    ChannelName,
+    EmissionNumber,
+    PartitionNumber,
+    ProducerNumber,
+    StageName,
+    TopicName,
+)
+from zerotail.ports import Drained, Feed
 from zerotail.postgres.connection import Connection, one_row
 
 _OWED = """
@@ -73,6 +80,26 @@ def find_lanes(connection: Connection, stages: Mapping[ChannelName, StageName]) 
         for (partition,) in connection.execute(
             b"select partition from zerotail.head where stage = %s order by partition", (stage,)
         ).fetchall()
+    ]
+
+
+def find_feeds(connection: Connection, channels: Sequence[ChannelName]) -> list[Feed]:
+    """The lanes of channels to a next stage, as feeds: one for each pair of a partition here and one there."""
+    rows = connection.execute(
+        b"select producer.producer, producer.topic, head.partition, producer.consumer, producer.channel, "
+        b"producer.source_partition from zerotail.producer join zerotail.head on head.stage = producer.consumer "
+        b"where producer.channel = any(%s) order by 1, 3",
+        (list(channels),),
+    ).fetchall()
+    return [
+        Feed(
+            ProducerNumber(number),
+            TopicName(topic),
+            PartitionNumber(target),
+            StageName(consumer),
+            Lane(ChannelName(channel), PartitionNumber(source), PartitionNumber(target)),
+        )
+        for number, topic, target, consumer, channel, source in rows
     ]
 
 

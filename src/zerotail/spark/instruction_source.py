@@ -1,17 +1,21 @@
-"""`zerotail-instructions`: a producer's rows as a stream, in serial order, never past a gap.
+"""`zerotail-instructions`: rows of producers as a stream, in serial order, never past a gap.
 
     spark.dataSource.register(InstructionSource)
-    spark.readStream.format("zerotail-instructions") \\
-        .options(dsn=…, producer="1", consumer="settle", partitions="0,1").load()
+    spark.readStream.format("zerotail-instructions").options(dsn=…, producers="cards,wires").load()
 
-An offset says, per partition, which serials the last batch covered: `first` up to but without `next`. Usually a batch
-goes on where the one before ended. When the consumer asks for records again, or its vector stands still behind what
-was sent, the next batch goes back to the vector: that is a new `first`, smaller than the old `next`. Spark itself
-only compares offsets for equality, so going back is as good as going on.
+One task reads one producer's rows of one partition. An offset says, per producer and partition, which serials the last
+batch covered: `first` up to but without `next`. Usually a batch goes on where the one before ended. When the consumer
+asks for records again, or its vector stands still behind what was sent, the next batch goes back to the vector: that is
+a new `first`, smaller than the old `next`. Spark itself only compares offsets for equality, so going back is as good as
+going on. Producers and partitions that are added while the stream runs are taken up by its next batch.
+
+`numbered` names those whose rows come without a serial: they are numbered here, just before they are read.
+With `site`, the stream ends as soon as that site is not the active one any more.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,15 +23,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, StageName, TopicName
-from zerotail.errors import Unavailable
-from zerotail.flow.produce import STANDING_READS
-from zerotail.ports import Fed, Feed, ReadFeed
-from zerotail.postgres.feed import last_dense_serial, read_feed
+from zerotail.core.identity import Serial, SiteName
+from zerotail.errors import Refused, Unavailable
+from zerotail.postgres.feed import FeedPlace, last_dense_serial, look_at_feeds, number_submissions
 from zerotail.postgres.feed_arrow import read_rows
 from zerotail.postgres.transaction import Session
 
-SCHEMA = "partition int, serial bigint, epoch bigint, value binary"
+SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
+_STANDS_SECONDS = 5.0
 
 
 class InstructionSource(DataSource):
@@ -47,8 +50,9 @@ class InstructionSource(DataSource):
 class SerialRange(InputPartition):
     """What one task reads: serials from `first` up to but without `next_serial`."""
 
-    def __init__(self, partition: int, first: int, next_serial: int) -> None:
+    def __init__(self, producer: int, partition: int, first: int, next_serial: int) -> None:
         super().__init__(None)
+        self.producer = producer
         self.partition = partition
         self.first = first
         self.next_serial = next_serial
@@ -59,48 +63,64 @@ class InstructionReader(DataSourceStreamReader):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._dsn = options["dsn"]
-        self._producer = ProducerNumber(int(options["producer"]))
-        self._consumer = StageName(options["consumer"])
-        self._partitions = [PartitionNumber(int(part)) for part in options["partitions"].split(",")]
+        self._site = options.get("site")
+        self._producers = _names(options["producers"])
+        self._numbered = _names(options.get("numbered", ""))
         self._limit = int(options.get("limit", "50000"))
+        self._stands_seconds = float(options.get("resend_after_seconds", _STANDS_SECONDS))
         self._session: Session | None = None
-        self._served: dict[int, int] = {}
-        self._vectors: dict[int, tuple[int, int]] = {}
+        self._served: dict[str, int] = {}
+        self._moved: dict[str, tuple[int, float]] = {}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self._limit)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        vectors = {partition: self._look(partition).vector for partition in self._partitions}
-        return {str(partition): {"first": vector + 1, "next": vector + 1} for partition, vector in vectors.items()}
+        return {_key(place): {"first": place.vector + 1, "next": place.vector + 1} for place in self._look()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
-        return {str(part): self._plan(part, start[str(part)]) for part in self._partitions}
+        planned = dict(start)
+        for place in self._look():
+            beginning = {"first": place.vector + 1, "next": place.vector + 1}
+            planned[_key(place)] = self._plan(place, start.get(_key(place), beginning))
+        return planned
 
-    def _plan(self, partition: PartitionNumber, before: dict[str, int]) -> dict[str, int]:
-        fed = self._look(partition)
+    def _plan(self, place: FeedPlace, before: dict[str, int]) -> dict[str, int]:
         first = before["next"]
-        vector, stood = self._vectors.get(partition, (-1, 0))
-        stood = stood + 1 if fed.vector == vector else 0
-        served = self._served.setdefault(partition, fed.request)
-        stands = fed.vector + 1 < first and stood >= STANDING_READS
-        if fed.request > served or fed.vector >= first or stands:
-            first, stood = fed.vector + 1, 0
-            self._served[partition] = fed.request
-        self._vectors[partition] = (fed.vector, stood)
+        served = self._served.setdefault(_key(place), place.request)
+        if place.request > served or place.vector >= first or self._stands(place, first):
+            first = place.vector + 1
+            self._served[_key(place)] = place.request
+        producer, partition = place.producer, place.partition
+        if place.numbered:
+            self._database().write(lambda c: number_submissions(c, producer, partition, self._limit))
         last = self._database().read(
-            lambda connection: last_dense_serial(connection, self._producer, partition, Serial(first), self._limit)
+            lambda connection: last_dense_serial(connection, producer, partition, Serial(first), self._limit)
         )
         if not isinstance(last, int) or last < first:
             return before
         return {"first": first, "next": last + 1}
 
-    def _look(self, partition: PartitionNumber) -> Fed:
-        feed = Feed(self._producer, TopicName(""), partition, self._consumer)
-        seen = self._database().read(lambda c: read_feed(c, ReadFeed(feed, None, 0)))
-        if not isinstance(seen, Fed):
+    def _stands(self, place: FeedPlace, first: int) -> bool:
+        """Whether records that were sent have not been taken for a while: Kafka may have lost its very tail."""
+        vector, since = self._moved.get(_key(place), (-1, 0.0))
+        now = time.monotonic()
+        if place.vector != vector or place.vector + 1 >= first:
+            self._moved[_key(place)] = (place.vector, now)
+            return False
+        if now - since < self._stands_seconds:
+            return False
+        self._moved[_key(place)] = (place.vector, now)
+        return True
+
+    def _look(self) -> list[FeedPlace]:
+        seen = self._database().read(lambda c: look_at_feeds(c, self._producers, self._numbered))
+        if not isinstance(seen, tuple):
             raise Unavailable("the database does not answer", code="ZT301")
-        return seen
+        standing, places = seen
+        if self._site is not None and not standing.live_at(SiteName(self._site)):
+            raise Refused(f"site {self._site} is not the active one", code="ZT451")
+        return places
 
     def _database(self) -> Session:
         if self._session is None:
@@ -108,16 +128,26 @@ class InstructionReader(DataSourceStreamReader):
         return self._session
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        return [
-            SerialRange(int(part), place["first"], place["next"])
-            for part, place in end.items()
-            if place != start.get(part) and place["next"] > place["first"]
-        ]
+        ranges = []
+        for key, place in end.items():
+            if place != start.get(key) and place["next"] > place["first"]:
+                producer, partition = key.split("/")
+                ranges.append(SerialRange(int(producer), int(partition), place["first"], place["next"]))
+        return ranges
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SerialRange)  # noqa: S101 - planned above
-        yield from read_rows(self._dsn, self._producer, partition.partition, partition.first, partition.next_serial)
+        wanted = (partition.producer, partition.partition, partition.first, partition.next_serial)
+        yield from read_rows(self._dsn, *wanted)
 
     def stop(self) -> None:
         if self._session is not None:
             self._session.close()
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def _key(place: FeedPlace) -> str:
+    return f"{place.producer}/{place.partition}"

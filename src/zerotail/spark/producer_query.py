@@ -1,85 +1,115 @@
-"""A producer on Spark: rows stream in, the user's transform runs, records go to Kafka in serial order."""
+"""Producers on Spark: rows stream in, the user's transforms run, records go to Kafka in serial order.
+
+One query serves all producers of an application: a task sends one producer's rows of one partition, so two producers
+send to the same partition at the same time, each in its own order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from zerotail.core.identity import Epoch, PartitionNumber, ProducerNumber, Serial, StageName, TopicName
+from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName, TopicName
 from zerotail.core.record import digest_of
 from zerotail.errors import Unavailable
+from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.producer import RecordSender
 from zerotail.ports import Batch, Done, SendRecords
 from zerotail.spark.instruction_source import InstructionSource
 
 Transform = Callable[[bytes], bytes]
+Note = Callable[[ProducerNumber, PartitionNumber, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the records of one producer go, and what becomes of its rows before."""
+
+    name: str
+    topic: TopicName
+    transform: Transform | None
+    numbered: bool
+
+
+def read_instructions(
+    spark: SparkSession,
+    dsn: str,
+    site: SiteName,
+    routes: Iterable[Route],
+    *,
+    limit: int = 50_000,
+    resend_after_seconds: float = 5.0,
+) -> DataFrame:
+    """The rows of producers as a stream."""
+    known = list(routes)
+    options = {
+        "dsn": dsn,
+        "site": site,
+        "producers": ",".join(route.name for route in known),
+        "numbered": ",".join(route.name for route in known if route.numbered),
+        "limit": str(limit),
+        "resend_after_seconds": str(resend_after_seconds),
+    }
+    return spark.readStream.format(InstructionSource.name()).options(**options).load()
 
 
 def start_producer_query(
-    spark: SparkSession,
-    *,
-    dsn: str,
-    bootstrap: str,
-    producer: ProducerNumber,
-    topic: TopicName,
-    consumer: StageName,
-    partitions: int,
-    transform: Transform | None,
-    checkpoint: str,
+    rows: DataFrame, cluster: Cluster, routes: Mapping[ProducerNumber, Route], checkpoint: str, note: Note
 ) -> StreamingQuery:
-    """Send the rows of one producer as long as the query runs."""
-    options = {
-        "dsn": dsn,
-        "producer": str(producer),
-        "consumer": consumer,
-        "partitions": ",".join(str(partition) for partition in range(partitions)),
-    }
-    rows = spark.readStream.format(InstructionSource.name()).options(**options).load()
-    send = _sender_task(bootstrap, topic, producer, transform)
+    """Send rows as long as the query runs; `note` hears how many of each producer and partition were acknowledged."""
+    send = _sender_task(cluster, dict(routes))
 
     def on_batch(batch: DataFrame, _number: int) -> None:
-        batch.mapInArrow(send, "sent bigint").collect()
+        for row in batch.mapInArrow(send, "producer int, partition int, sent bigint").collect():
+            note(ProducerNumber(row.producer), PartitionNumber(row.partition), row.sent)
 
-    return (
-        rows.writeStream.foreachBatch(on_batch)
-        .option("checkpointLocation", checkpoint)
-        .trigger(processingTime="50 milliseconds")
-        .start()
-    )
+    writer = rows.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
+    return writer.trigger(processingTime="50 milliseconds").start()
 
 
 def _sender_task(
-    bootstrap: str, topic: TopicName, producer: ProducerNumber, transform: Transform | None
+    cluster: Cluster, routes: Mapping[ProducerNumber, Route]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sent = 0
         for batch in batches:
             if not batch.num_rows:
                 continue
-            values = batch.column("value").to_pylist()
-            if transform is not None:
-                values = [transform(value) for value in values]
-            records = Batch(
-                [producer] * len(values),
-                [Serial(serial) for serial in batch.column("serial").to_pylist()],
-                [Epoch(epoch) for epoch in batch.column("epoch").to_pylist()],
-                [digest_of(value) for value in values],
-                values,
-            )
+            producer = ProducerNumber(batch.column("producer")[0].as_py())
             partition = PartitionNumber(batch.column("partition")[0].as_py())
-            if not isinstance(_sender(bootstrap).send(SendRecords(topic, partition, records)), Done):
-                raise Unavailable(f"Kafka did not acknowledge the records of producer {producer}", code="ZT502")
-            sent += len(values)
-        yield pa.RecordBatch.from_pydict({"sent": pa.array([sent], pa.int64())})
+            route = routes[producer]
+            records = _records_of(batch, producer, route.transform)
+            if not isinstance(_sender(cluster).send(SendRecords(route.topic, partition, records)), Done):
+                raise Unavailable(f"Kafka did not acknowledge the records of {route.name}", code="ZT502")
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "producer": pa.array([producer], pa.int32()),
+                    "partition": pa.array([partition], pa.int32()),
+                    "sent": pa.array([batch.num_rows], pa.int64()),
+                }
+            )
 
     return send
 
 
+def _records_of(batch: pa.RecordBatch, producer: ProducerNumber, transform: Transform | None) -> Batch:
+    values = batch.column("value").to_pylist()
+    if transform is not None:
+        values = [transform(value) for value in values]
+    return Batch(
+        [producer] * len(values),
+        batch.column("serial").to_pylist(),
+        batch.column("epoch").to_pylist(),
+        [digest_of(value) for value in values],
+        values,
+    )
+
+
 @cache
-def _sender(bootstrap: str) -> RecordSender:
+def _sender(cluster: Cluster) -> RecordSender:
     """One client per worker: it keeps its connections and its place in the idempotent sequence."""
-    return RecordSender(bootstrap)
+    return RecordSender(cluster)

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,7 @@ from zerotail.jars import locked_jars, require_jars
 from zerotail.spark.instruction_source import InstructionSource
 from zerotail.spark.journal_source import JournalSource
 
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -27,9 +29,9 @@ _SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
+    "spark.sql.streaming.stopTimeout": "20s",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.log.level": "ERROR",
     # A checkpoint is thrown away at every start: how far a stage has come is in its head.
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -45,6 +47,7 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     folder = require_jars("spark")
     jars = ",".join(str(folder / jar.file_name) for jar in locked_jars() if jar.folder == "spark")
     builder = SparkSession.builder.appName(name).master(master).config("spark.jars", jars)
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{_LOGGING}")
     for key, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

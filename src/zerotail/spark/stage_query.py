@@ -1,8 +1,8 @@
 """A stage on Spark: one streaming query, one task and one database transaction per Kafka partition and batch.
 
-The driver keeps the heads; each batch hands a task the head it must find, and gets back the head behind it. So an older
-driver is told by the compare-and-set that another one has gone on, and ends. A task that runs twice is refused by the
-same rule: nothing is stored twice, and the query ends and is started again from the heads.
+The driver keeps the places; each batch hands a task the head it must find, and gets back the head behind it. So an
+older driver is told by the compare-and-set that another one has gone on, and ends. A task that runs twice, because it
+is tried again or runs speculatively, finds its own batch in the head and goes on from there.
 
 Where to read is in the heads. Spark's own checkpoint begins empty at every start and is thrown away at the end.
 """
@@ -23,7 +23,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.record import DIGEST_BYTES, HEADER_NAME, decode_column
+from zerotail.errors import ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, take_batch
+from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Batch, End
 from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 
@@ -48,44 +50,69 @@ class StageTask:
 
 
 class StageEndedError(Exception):
-    """The stage must not go on here; the reason is a story's end."""
+    """The stage must not go on here: the end of its story, or an error with an exit code of its own."""
 
-    def __init__(self, end: End) -> None:
-        super().__init__(end.value)
+    def __init__(self, end: End | ZerotailError) -> None:
+        super().__init__(end.value if isinstance(end, End) else end.message)
         self.end = end
 
 
+class NewPartitionError(Exception):
+    """The topic has a partition that the query did not know when it was started."""
+
+
+Outcome = Taken | End | ZerotailError | None
+"""Of one task; None says that the partition is not known yet."""
 Note = Callable[[PartitionNumber, Taken], None]
 
 
 def read_records(
-    spark: SparkSession, settings: Mapping[str, str], topic: TopicName, starts: Mapping[PartitionNumber, Offset]
+    spark: SparkSession,
+    cluster: Cluster,
+    topic: TopicName,
+    starts: Mapping[PartitionNumber, Offset],
+    limit: int | None = None,
 ) -> DataFrame:
-    """The records of a topic as a stream, from the given offset of each partition."""
+    """The records of a topic as a stream, from the given offset of each partition, so many at a time."""
     options = {
         "subscribe": topic,
         "startingOffsets": json.dumps({topic: {str(partition): start for partition, start in starts.items()}}),
         "failOnDataLoss": "true",
         "includeHeaders": "true",
-        **settings,
+        **cluster.for_connector(),
     }
+    if limit is not None:
+        options["maxOffsetsPerTrigger"] = str(limit)
     records = spark.readStream.format("kafka").options(**options).load()
     return records.select("partition", "offset", "value", expr(_HEADER))
 
 
 def start_stage_query(
-    records: DataFrame, task: StageTask, places: MutableMapping[PartitionNumber, Place], checkpoint: str, note: Note
+    records: DataFrame,
+    task: StageTask,
+    places: MutableMapping[PartitionNumber, Place],
+    checkpoint: str,
+    note: Note,
+    before_batch: Callable[[], None] = lambda: None,
+    ended: Callable[[End | ZerotailError], None] = lambda _end: None,
 ) -> StreamingQuery:
-    """Take batch after batch; `places` is kept up to date, `note` hears what became of each partition's batch."""
+    """Take batch after batch; `places` is kept up to date, `note` hears what became of each partition's batch.
+
+    What ends the query is told to `ended`, since the query itself shows only Spark's account of it.
+    """
 
     def on_batch(batch: DataFrame, _number: int) -> None:
+        before_batch()
         work = _task_of_batch(task, dict(places), time.time_ns() // 1000)
         for row in batch.mapInArrow(work, _RESULT).collect():
-            outcome = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
-            if isinstance(outcome, End):
+            outcome: Outcome = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
+            if outcome is None:
+                raise NewPartitionError(f"partition {row.partition} is new")
+            if not isinstance(outcome, Taken):
+                ended(outcome)
                 raise StageEndedError(outcome)
             partition = PartitionNumber(row.partition)
-            places[partition] = replace(places[partition], head=outcome.head)
+            places[partition] = replace(places[partition], head=outcome.head, stopped=outcome.stopped)
             note(partition, outcome)
 
     writer = records.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
@@ -101,14 +128,25 @@ def _task_of_batch(
             return
         table = pa.Table.from_batches(arrived)
         partition = PartitionNumber(table.column("partition")[0].as_py())
-        hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
-        story = take_batch(task.stages[partition], places[partition], batch_of(table), hint, at)
-        outcome = pickle.dumps(run_to_end(story, shared_adapters(task.adapters)))
+        place = places.get(partition)
+        if place is not None and place.stopped is not None:
+            return  # what lies behind the record at which it stopped is read again when that is decided about
+        outcome = None if place is None else _take(task, partition, place, table, at)
         yield pa.RecordBatch.from_arrays(
-            [pa.array([partition], pa.int32()), pa.array([outcome], pa.binary())], names=["partition", "outcome"]
+            [pa.array([partition], pa.int32()), pa.array([pickle.dumps(outcome)], pa.binary())],
+            names=["partition", "outcome"],
         )
 
     return work
+
+
+def _take(task: StageTask, partition: PartitionNumber, place: Place, table: pa.Table, at: int) -> Outcome:
+    hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
+    story = take_batch(task.stages[partition], place, batch_of(table), hint, at)
+    try:
+        return run_to_end(story, shared_adapters(task.adapters))
+    except ZerotailError as error:
+        return error
 
 
 def batch_of(table: pa.Table) -> Batch:

@@ -24,7 +24,8 @@ from zerotail.flow.produce import produce
 from zerotail.flow.stage import Stage, run_stage
 from zerotail.flow.submit import submit
 from zerotail.handler import Emission, Given, Record, State
-from zerotail.kafka.log import admin_client, create_topic
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import TopicSettings, admin_client, create_topic
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.ports import Fed, Feed, ObserveDrained, ReadFeed, Story
@@ -74,9 +75,9 @@ def feeds() -> list[Feed]:
 @pytest.fixture
 def adapters(lab: Layout) -> AdapterSettings:
     """Two stages in a chain, with nothing submitted yet."""
-    client = admin_client(lab.bootstrap("east"))
-    create_topic(client, ORDERS, 1, 1)
-    create_topic(client, ENTRIES, 2, 1)
+    client = admin_client(Cluster(lab.bootstrap("east")))
+    create_topic(client, ORDERS, TopicSettings(1, 1))
+    create_topic(client, ENTRIES, TopicSettings(2, 1))
     with session(dsn(lab.database("east")), Deadline.after(20)) as primary:
         primary.execute(
             "insert into zerotail.producer values (801, 'orders', 'orders', 'clear', '', 0), "
@@ -86,7 +87,7 @@ def adapters(lab: Layout) -> AdapterSettings:
         for target in TARGETS:
             create_head(primary, LEDGER, target, [CLEARED])
     peer = dsn(lab.database("west"), seen_from="east")
-    return AdapterSettings(EAST, dsn(lab.database("east")), peer, lab.bootstrap("east"))
+    return AdapterSettings(EAST, dsn(lab.database("east")), peer, Cluster(lab.bootstrap("east")))
 
 
 def backlogs(lab: Layout) -> list[Backlog]:

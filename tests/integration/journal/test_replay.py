@@ -30,6 +30,7 @@ from zerotail.deadline import Deadline
 from zerotail.failover.replay import Replay
 from zerotail.flow.stage import Stage, Taken, place_of, take_batch
 from zerotail.handler import Emission, Given, Record, State
+from zerotail.kafka.cluster import Cluster
 from zerotail.lab.layout import Layout
 from zerotail.ports import Batch, FindPlace, HeadRead, JournalRead, ReadHead, ReadJournal
 from zerotail.postgres.connection import connect, session, snapshot
@@ -121,7 +122,7 @@ def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
     lab: Layout, spark: SparkSession, database: str, transform: Callable[[bytes], bytes] | None
 ) -> None:
     transforms = {"wires": transform} if transform else {}
-    own = SiteAdapters(AdapterSettings(EAST, database, database, lab.bootstrap("east")), transforms)
+    own = SiteAdapters(AdapterSettings(EAST, database, database, Cluster(lab.bootstrap("east"))), transforms)
     try:
         read = own.carry_out(ReadHead(STAGE, FIRST))
         assert isinstance(read, HeadRead)

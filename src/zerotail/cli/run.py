@@ -1,0 +1,152 @@
+"""`zerotail run`: the processes of a site, in the foreground until Ctrl-C or `kill`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zerotail.cli.output import json_option, print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zerotail.config import Configuration
+
+
+def _run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        json_option,
+        click.option("--config", "path", metavar="PATH", help="The configuration; else as for `config check`."),
+        click.option("--site", required=True, metavar="SITE", help="The site to work at."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group("run", epilog="Example:  zerotail run all --site east")
+def command() -> None:
+    """The processes of a site: producers, stages, the emitter, or all of them.
+
+    They work at the active site only, and run until they are stopped. Exits with 6 when a newer instance is at work,
+    with 7 when the site is not the active one.
+    """
+
+
+@command.command("all", epilog="Example:  zerotail run all --site east")
+@_run_options
+def run_all(site: str, path: str | None, as_json: bool) -> int:
+    """One Spark application for producers and stages, and an emitter; each is started again when it dies."""
+    from zerotail.running.prepare import adapter_settings
+    from zerotail.running.supervisor import Supervisor
+
+    configuration, file = _load(path)
+    adapter_settings(configuration, _site(configuration, site))
+    this = [sys.executable, "-m", "zerotail", "run"]
+    options = ["--site", site, "--config", file]
+    supervisor = Supervisor({"flow": [*this, "flow", *options], "emitter": [*this, "emitter", *options]}, say)
+    return _until_stopped("all", site, supervisor.run, supervisor.stop, as_json)
+
+
+@command.command("flow", hidden=True, epilog="Example:  zerotail run flow --site east")
+@_run_options
+def run_flow(site: str, path: str | None, as_json: bool) -> int:
+    """All producers and all stages in one Spark application."""
+    return _run_application("flow", site, path, None, None, as_json)
+
+
+@command.command("producer", epilog="Example:  zerotail run producer cards --site east")
+@click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@_run_options
+def run_producer(names: tuple[str, ...], site: str, path: str | None, as_json: bool) -> int:
+    """One producer, or several in one Spark application."""
+    return _run_application("producer", site, path, names, (), as_json)
+
+
+@command.command("stage", epilog="Example:  zerotail run stage settle --site east")
+@click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@_run_options
+def run_stage(names: tuple[str, ...], site: str, path: str | None, as_json: bool) -> int:
+    """One stage, or several in one Spark application."""
+    return _run_application("stage", site, path, (), names, as_json)
+
+
+@command.command("emitter", epilog="Example:  zerotail run emitter --site east")
+@_run_options
+def run_emitter(site: str, path: str | None, as_json: bool) -> int:
+    """Send what the site owes to the outside and to next stages, behind the gate."""
+    from zerotail.running.emitter import Emitter
+
+    configuration, _ = _load(path)
+    with _reporter(configuration, site) as report:
+        emitter = Emitter(configuration, _site(configuration, site), say, report)
+        return _until_stopped("emitter", site, emitter.run, emitter.stop, as_json)
+
+
+def _run_application(
+    what: str,
+    site: str,
+    path: str | None,
+    producers: Sequence[str] | None,
+    stages: Sequence[str] | None,
+    as_json: bool,
+) -> int:
+    from zerotail.running.parts import find_code_beside, plan_parts
+    from zerotail.running.prepare import prepare
+
+    configuration, file = _load(path)
+    where = _site(configuration, site)
+    find_code_beside(file)
+    parts = plan_parts(configuration, producers, stages)
+    prepare(configuration, where)
+    from zerotail.spark.application import Application, run_parts
+
+    with _reporter(configuration, site) as report:
+        application = Application(configuration, say)
+        return _until_stopped(
+            what,
+            site,
+            lambda: run_parts(configuration, where, parts, report, application),
+            application.stop,
+            as_json,
+        )
+
+
+def _load(path: str | None) -> tuple[Configuration, str]:
+    from zerotail.config import find_configuration_file, load
+
+    file = str(find_configuration_file(path))
+    return load(file), file
+
+
+def _site(configuration: Configuration, name: str) -> Any:
+    from zerotail.core.identity import SiteName
+    from zerotail.errors import Misused
+
+    if name not in configuration.sites:
+        raise Misused(f"there is no site {name!r}.", code="ZT112", tries=[f"one of: {', '.join(configuration.sites)}"])
+    return SiteName(name)
+
+
+def _reporter(configuration: Configuration, site: str) -> Any:
+    from contextlib import nullcontext
+
+    from zerotail.running.report import unheard
+
+    return nullcontext(unheard)
+
+
+def _until_stopped(what: str, site: str, run: Callable[[], int], stop: Callable[[], None], as_json: bool) -> int:
+    """Run until Ctrl-C or `kill`, which is how such a process ends normally."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop())
+    say(f"{what} at {site}: running; Ctrl-C ends it")
+    exit_code = run()
+    if as_json:
+        from zerotail.cli.answers import RunAnswer
+
+        print_json("run", RunAnswer(what, site, exit_code))
+    return exit_code

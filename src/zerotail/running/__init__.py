@@ -1,0 +1,1 @@
+"""The processes of a site: what a configuration asks for, prepared, started and kept running."""

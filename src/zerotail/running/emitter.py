@@ -1,0 +1,145 @@
+"""The emitter as a process: one thread for each lane of this site, each with sessions and clients of its own.
+
+    zerotail run emitter --config zerotail.yaml --site east
+
+1. Lanes are looked up in the database again and again: a partition that is added gets a sender while others run.
+2. A lane whose receiver is dead holds up itself only.
+3. A sender that is out of step starts again, with a new claim. One that was replaced, or works at a site that is not
+   the active one, ends the process, which says so by its exit code: nobody is left to guess whether it still sends.
+4. A lane that leads to the next stage is a producer's feed (`flow/produce.py`): behind the gate, like any other.
+5. Whoever stops it lets it end between two effects: what was begun is finished, and its answer noted.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+
+from zerotail.channel.configured import open_receiver, outside_channels, sender_of
+from zerotail.config import Configuration
+from zerotail.core.emission import Lane
+from zerotail.core.identity import SiteName
+from zerotail.errors import ZerotailError
+from zerotail.flow.emit import emit
+from zerotail.flow.produce import produce
+from zerotail.ports import End, Feed
+from zerotail.postgres.connection import Connection
+from zerotail.postgres.owed import find_feeds, find_lanes
+from zerotail.postgres.transaction import Session
+from zerotail.running.parts import topic_channels
+from zerotail.running.prepare import adapter_settings
+from zerotail.running.report import Report, Tell
+from zerotail.wiring import SiteAdapters, Stopped, drive
+
+EXIT_CODES = {End.SUPERSEDED: 6, End.NOT_ACTIVE: 7}
+_BUG = 70
+_LOOK_SECONDS = 1.0
+_AGAIN_SECONDS = 0.2
+_RECORDS_AT_ONCE = 5_000
+
+
+class Emitter:
+    """The senders of one site."""
+
+    def __init__(self, configuration: Configuration, site: SiteName, tell: Tell, report: Report) -> None:
+        self._configuration = configuration
+        self._site = site
+        self._settings = adapter_settings(configuration, site)
+        self._tell = tell
+        self._report = report
+        self._stop = Event()
+        self._exit_code = 0
+        self._lock = Lock()
+        self._senders: dict[Lane, Thread] = {}
+
+    def stop(self) -> None:
+        """Let every sender end between two effects."""
+        self._stop.set()
+
+    def run(self) -> int:
+        """Send until stopped, replaced or broken; the exit code, of several the highest."""
+        database = Session(self._settings.dsn, "zerotail emitter")
+        try:
+            while not self._stop.is_set():
+                found = database.read(self._find_lines)
+                for lane, keep_sending in found.items() if isinstance(found, dict) else ():
+                    if lane not in self._senders:
+                        self._start(lane, keep_sending)
+                self._stop.wait(_LOOK_SECONDS)
+        finally:
+            self._stop.set()
+            for sender in self._senders.values():
+                sender.join()
+            database.close()
+        return self._exit_code
+
+    def _find_lines(self, connection: Connection) -> dict[Lane, Callable[[], End]]:
+        """Every lane there is now, with what keeps it going."""
+        lines: dict[Lane, Callable[[], End]] = {}
+        for lane in find_lanes(connection, outside_channels(self._configuration)):
+            lines[lane] = lambda lane=lane: self._keep_sending(lane)  # type: ignore[misc]
+        for feed in find_feeds(connection, [channel for _, channel, _ in topic_channels(self._configuration)]):
+            if feed.lane is not None:
+                lines[feed.lane] = lambda feed=feed: self._keep_passing_on(feed)  # type: ignore[misc]
+        return lines
+
+    def _start(self, lane: Lane, keep_sending: Callable[[], End]) -> None:
+        name = _name_of(lane)
+        self._senders[lane] = Thread(target=self._send_on, args=(lane, keep_sending), name=name)
+        self._senders[lane].start()
+        self._tell(f"sending on {name}")
+
+    def _send_on(self, lane: Lane, keep_sending: Callable[[], End]) -> None:
+        """Send on one lane until the end, whatever it is."""
+        try:
+            ended = keep_sending()
+        except Stopped:
+            return
+        except ZerotailError as error:
+            self._end(error.exit_code, lane, f"{error.code} {error.message}".strip())
+        except BaseException:  # noqa: BLE001 - a sender must not be gone while the process looks alive
+            self._end(_BUG, lane, traceback.format_exc())
+        else:
+            self._end(EXIT_CODES[ended], lane, ended.value)
+
+    def _keep_sending(self, lane: Lane) -> End:
+        adapters = SiteAdapters(self._settings)
+        try:
+            adapters.attach(lane.channel, open_receiver(self._configuration.channels[lane.channel], lane, self._site))
+            sender = sender_of(self._configuration, lane, self._site)
+            while (ended := drive(emit(sender), adapters, self._stop, self._heed(lane))) is End.OUT_OF_STEP:
+                self._stop.wait(_AGAIN_SECONDS)
+            return ended
+        finally:
+            adapters.close()
+
+    def _keep_passing_on(self, feed: Feed) -> End:
+        adapters = SiteAdapters(self._settings)
+        try:
+            story = produce(feed, self._site, limit=_RECORDS_AT_ONCE)
+            return drive(story, adapters, self._stop, self._heed(feed.lane))
+        finally:
+            adapters.close()
+
+    def _heed(self, lane: Lane | None) -> Callable[[str], None]:
+        """Say why a lane waits, when it does."""
+        if lane is None:
+            return lambda _: None
+        name, partition = lane.channel, lane.partition
+
+        def heed(reason: str) -> None:
+            self._report("emitter", name, partition, "waiting" if reason else "working", reason)
+
+        return heed
+
+    def _end(self, exit_code: int, lane: Lane, reason: str) -> None:
+        with self._lock:
+            self._exit_code = max(self._exit_code, exit_code)
+        self._report("emitter", lane.channel, lane.partition, "stopped", reason)
+        self._tell(f"ending: {_name_of(lane)}: {reason}")
+        self._stop.set()
+
+
+def _name_of(lane: Lane) -> str:
+    return f"{lane.channel}/{lane.partition}"

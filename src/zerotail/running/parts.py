@@ -1,0 +1,177 @@
+"""What a configuration asks a site to run: producers with their transforms, stages with their handlers.
+
+Handlers and transforms are the user's own code. It is found beside the configuration file, or wherever Python finds
+it. A stage's version is what its handler says of itself, else a digest of the file it was written in: with other code
+a new version begins at the next segment, and the journal says where.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from zerotail.config import Configuration, TopicChannel
+from zerotail.core.identity import ChannelName, PartitionNumber, ProducerName, StageName, TopicName
+from zerotail.errors import Misused
+from zerotail.flow.stage import Stage
+from zerotail.handler import Handler
+
+Transform = Callable[[bytes], bytes]
+_VERSION_LENGTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerPart:
+    """A producer to run."""
+
+    name: ProducerName
+    topic: TopicName
+    transform: Transform | None
+    numbered: bool
+    """Whether zerotail numbers its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagePart:
+    """A stage to run, with all of its partitions."""
+
+    name: StageName
+    topic: TopicName
+    handler: Handler
+    version: str
+    targets: Mapping[str, int]
+    owed_bytes: int
+
+    def at(self, partition: PartitionNumber) -> Stage:
+        """One of its partitions."""
+        return Stage(self.name, partition, self.topic, self.handler, self.version, self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What one Spark application runs."""
+
+    producers: tuple[ProducerPart, ...]
+    stages: tuple[StagePart, ...]
+
+
+def plan_parts(
+    configuration: Configuration,
+    producers: Iterable[str] | None = None,
+    stages: Iterable[str] | None = None,
+) -> Parts:
+    """The named parts with their code loaded; all of them where no names are given."""
+    return Parts(
+        tuple(_producer(configuration, name) for name in _chosen("producer", configuration.producers, producers)),
+        tuple(_stage(configuration, name) for name in _chosen("stage", configuration.stages, stages)),
+    )
+
+
+def consumer_of(configuration: Configuration, topic: TopicName) -> StageName:
+    """The one stage that reads a topic."""
+    readers = [name for name, stage in configuration.stages.items() if stage.consumes == topic]
+    if len(readers) != 1:
+        found = f"the stages {' and '.join(readers)} read" if readers else "no stage reads"
+        raise Misused(
+            f"{found} the topic {topic}; a topic has one stage that reads it.",
+            code="ZT114",
+            why="The vector of that stage says how far its producers have come.",
+        )
+    return readers[0]
+
+
+def topic_channels(configuration: Configuration) -> list[tuple[StageName, ChannelName, TopicName]]:
+    """Channels that lead to a next stage: who emits on them, and which topic they write."""
+    return [
+        (stage, channel, leads.topic)
+        for stage, settings in configuration.stages.items()
+        for channel in settings.emits
+        if isinstance(leads := configuration.channels[channel], TopicChannel)
+    ]
+
+
+def find_code_beside(file: str | Path) -> None:
+    """Let the code beside a configuration file be imported, here and in Spark's workers."""
+    folder = str(Path(file).resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if folder not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, known)])
+
+
+def _chosen(what: str, known: Mapping[Any, Any], wanted: Iterable[str] | None) -> list[Any]:
+    names = list(known) if wanted is None else list(wanted)
+    for name in names:
+        if name not in known:
+            tries = [f"one of: {', '.join(known)}"] if known else []
+            raise Misused(f"the configuration has no {what} {name!r}.", code="ZT112", tries=tries)
+    return names
+
+
+def _producer(configuration: Configuration, name: ProducerName) -> ProducerPart:
+    settings = configuration.producers[name]
+    for key, is_given in (("source: spool", settings.source == "spool"), ("table", settings.table is not None)):
+        if is_given:
+            raise Misused(
+                f"producer {name} has {key}, which this version does not run yet.",
+                code="ZT113",
+                tries=["insert into zerotail.instruction or zerotail.submission, or call zerotail.submit"],
+            )
+    transform = None if settings.transform is None else load_object(settings.transform, f"producer {name}")
+    if transform is not None and not callable(transform):
+        raise Misused(f"the transform {settings.transform} of producer {name} is no function.", code="ZT112")
+    return ProducerPart(name, settings.topic, transform, settings.serials == "numbered")
+
+
+def _stage(configuration: Configuration, name: StageName) -> StagePart:
+    settings = configuration.stages[name]
+    handler = load_object(settings.handler, f"stage {name}")
+    if inspect.isclass(handler):
+        handler = handler()
+    for method in ("keys", "apply"):
+        if not callable(getattr(handler, method, None)):
+            raise Misused(
+                f"the handler {settings.handler} of stage {name} has no method {method}.",
+                code="ZT112",
+                tries=["docs/testing-a-handler.md shows a handler"],
+            )
+    targets = dict.fromkeys(map(str, settings.emits), 1)
+    for _, channel, topic in topic_channels(configuration):
+        if channel in targets:
+            targets[channel] = configuration.topics[topic].partitions
+    return StagePart(name, settings.consumes, handler, version_of(handler), targets, int(settings.owed))
+
+
+def version_of(handler: Handler) -> str:
+    """What a handler calls its version, else a digest of the file it stands in."""
+    said = getattr(handler, "version", None)
+    if said is not None:
+        return str(said)
+    source = inspect.getsourcefile(type(handler))
+    if source is None:
+        return "unknown"
+    return sha256(Path(source).read_bytes()).hexdigest()[:_VERSION_LENGTH]
+
+
+def load_object(path: str, whose: str) -> Any:
+    """The Python object `module:name`."""
+    module, _, name = path.partition(":")
+    try:
+        found: Any = import_module(module)
+        for step in name.split("."):
+            found = getattr(found, step)
+    except Exception as error:
+        raise Misused(
+            f"{path} of {whose} cannot be loaded: {type(error).__name__}: {error}.",
+            code="ZT112",
+            tries=["put the module beside the configuration file, or on PYTHONPATH"],
+        ) from error
+    return found

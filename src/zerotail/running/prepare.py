@@ -1,0 +1,113 @@
+"""Before anything runs: topics exist with their partitions, producers have numbers, stages have heads.
+
+Every process of a site does this when it starts, so the order in which they are started does not matter, and a
+partition or a producer that was added to the configuration is there for everyone as soon as one process knows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zerotail.config import Configuration
+from zerotail.core.epoch import topic_at
+from zerotail.core.identity import ProducerNumber, SiteName, StageName, TopicName
+from zerotail.errors import Misused, Refused, Unavailable
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
+from zerotail.ports import Refused as Declined
+from zerotail.ports import Standing
+from zerotail.postgres.registration import Registered, Registration, lane_name, register
+from zerotail.postgres.transaction import Session
+from zerotail.running.parts import consumer_of, topic_channels
+from zerotail.wiring import AdapterSettings
+
+
+class NotActiveError(Refused):
+    """This site is not the active one."""
+
+    exit_code = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a process of the site needs to know before it begins."""
+
+    standing: Standing
+    numbers: dict[str, ProducerNumber]
+    """Of producers, by name."""
+    partitions: dict[TopicName, int]
+    topics: dict[TopicName, TopicName]
+    """What each topic is called at this site: one that rejoined has new ones."""
+
+    def partitions_of(self, configuration: Configuration, stage: StageName) -> range:
+        """The partitions of a stage."""
+        return range(self.partitions[configuration.stages[stage].consumes])
+
+
+def adapter_settings(configuration: Configuration, site: SiteName) -> AdapterSettings:
+    """Where a site's neighbours are."""
+    if site not in configuration.sites:
+        raise Misused(f"there is no site {site}.", code="ZT112", tries=[f"one of: {', '.join(configuration.sites)}"])
+    own, other = configuration.sites[site], configuration.sites[configuration.other_site(site)]
+    return AdapterSettings(
+        site, own.database.dsn.reveal(), other.database.dsn.reveal(), cluster_of(configuration, site)
+    )
+
+
+def cluster_of(configuration: Configuration, site: SiteName) -> Cluster:
+    """A site's Kafka cluster."""
+    kafka = configuration.sites[site].kafka
+    settings = tuple(sorted((name, value.reveal()) for name, value in kafka.settings.items()))
+    return Cluster(kafka.bootstrap, settings)
+
+
+def prepare(configuration: Configuration, site: SiteName) -> Prepared:
+    """Make what is missing; `NotActiveError` at a site that is not the active one."""
+    settings = adapter_settings(configuration, site)
+    session = Session(settings.dsn, "zerotail prepare")
+    try:
+        # The topics' names depend on the standing, the heads on the topics' partitions: hence twice.
+        standing = _registered(session, site, [], {}).standing
+        topics = {topic: topic_at(topic, standing.rejoined.get(site)) for topic in configuration.topics}
+        client = admin_client(settings.kafka)
+        partitions = {
+            topic: ensure_topic(
+                client,
+                topics[topic],
+                TopicSettings(wanted.partitions, wanted.replication, wanted.min_insync, wanted.retention),
+            )
+            for topic, wanted in configuration.topics.items()
+        }
+        producers = [
+            Registration(name, producer.topic, consumer_of(configuration, producer.topic))
+            for name, producer in configuration.producers.items()
+        ]
+        producers += [
+            Registration(
+                lane_name(stage, channel, number),
+                topic,
+                consumer_of(configuration, topic),
+                channel,
+                number,
+            )
+            for stage, channel, topic in topic_channels(configuration)
+            for number in range(partitions[configuration.stages[stage].consumes])
+        ]
+        heads = {name: partitions[stage.consumes] for name, stage in configuration.stages.items()}
+        registered = _registered(session, site, producers, heads)
+    finally:
+        session.close()
+    return Prepared(registered.standing, dict(registered.numbers), partitions, topics)
+
+
+def _registered(
+    session: Session, site: SiteName, producers: list[Registration], heads: dict[StageName, int]
+) -> Registered:
+    answer = session.write(lambda connection: register(connection, site, producers, heads))
+    if isinstance(answer, Registered):
+        return answer
+    if isinstance(answer, Declined):
+        if answer.reason in ("this site is not live", "the database is a standby"):
+            raise NotActiveError(f"site {site} is not the active one.", code="ZT451", tries=["zerotail status"])
+        raise Refused(f"{answer.reason}.", code="ZT452")
+    raise Unavailable(f"the database of {site} does not answer.", code="ZT301", tries=["zerotail status"])

@@ -1,0 +1,186 @@
+"""A stage of an application while it runs: where it begins, when it holds back, why it ends."""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from zerotail.config import Configuration
+from zerotail.core.head import Hint
+from zerotail.core.identity import Offset, PartitionNumber, SiteName
+from zerotail.errors import ZerotailError
+from zerotail.flow.stage import Place, Taken, claim_place
+from zerotail.kafka.log import admin_client, log_bounds, log_identity
+from zerotail.ports import End, HeadRead, ReadHead
+from zerotail.postgres.owed import backlog_bytes
+from zerotail.postgres.transaction import Session
+from zerotail.running.parts import StagePart
+from zerotail.running.prepare import NotActiveError, adapter_settings, prepare
+from zerotail.running.report import Report
+from zerotail.spark.stage_query import (
+    FROM_THE_BEGINNING,
+    StageTask,
+    read_records,
+    start_stage_query,
+)
+from zerotail.wiring import SiteAdapters, run_to_end
+
+_ROLE = "stage"
+_LOOK_SECONDS = 0.5
+_ROOM_SECONDS = 0.05
+
+
+class RunningStage:
+    """All partitions of one stage."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        configuration: Configuration,
+        site: SiteName,
+        part: StagePart,
+        report: Report,
+        stopping: Event,
+    ) -> None:
+        self._spark = spark
+        self._configuration = configuration
+        self._site = site
+        self._part = part
+        self._report = report
+        self._stopping = stopping
+        self._settings = adapter_settings(configuration, site)
+        self._adapters = SiteAdapters(self._settings)
+        # Batches come in a thread of their own.
+        self._room = Session(self._settings.dsn, "zerotail stage")
+        self._places: dict[PartitionNumber, Place] = {}
+        self._ended: End | ZerotailError | None = None
+        self._looked = 0.0
+        self._query_ends = Event()
+
+    @property
+    def name(self) -> str:
+        """Its name as a part."""
+        return f"stage {self._part.name}"
+
+    def start(self, checkpoint: str) -> StreamingQuery:
+        """Claim every partition and read on behind its head."""
+        self._ended = None
+        self._query_ends.clear()
+        prepared = prepare(self._configuration, self._site)
+        partitions = [PartitionNumber(number) for number in range(prepared.partitions[self._part.topic])]
+        topic = prepared.topics[self._part.topic]
+        stages = {partition: self._part.at(partition) for partition in partitions}
+        self._places = {}
+        for partition, stage in stages.items():
+            place = run_to_end(claim_place(stage, self._site), self._adapters)
+            if isinstance(place, End):
+                raise NotActiveError(f"site {self._site} is not the active one.", code="ZT451")
+            self._places[partition] = place
+            self._tell_stopped(partition, place)
+        client = admin_client(self._settings.kafka)
+        log = log_identity(client, topic)
+        bounds = log_bounds(client, topic, partitions)
+        starts = {
+            partition: start_offset(place.head.hint, log, bounds[partition])
+            for partition, place in self._places.items()
+        }
+        limit = self._configuration.spark.max_records_per_batch
+        records = read_records(self._spark, self._settings.kafka, topic, starts, limit)
+        task = StageTask(stages, self._settings, log)
+        return start_stage_query(
+            records, task, self._places, checkpoint, self._note, self._wait_for_room, self._remember
+        )
+
+    def observe(self) -> End | bool:
+        """Whether a record that stopped a partition was decided about; an idle stage learns here that it is not the one
+        that works any more.
+        """
+        now = time.monotonic()
+        if now - self._looked < _LOOK_SECONDS:
+            return False
+        self._looked = now
+        decided = False
+        for partition, place in list(self._places.items()):
+            read = self._adapters.carry_out(ReadHead(self._part.name, partition))
+            if not isinstance(read, HeadRead):
+                continue
+            ended = self._must_end(place, read)
+            if ended is not None:
+                return ended
+            decided |= place.stopped is not None and read.stopped is None
+        return decided
+
+    def reason_to_end(self) -> End | ZerotailError | None:
+        """Why the stage must not go on here: what its task said, if the database says the same."""
+        self._query_ends.set()
+        if isinstance(self._ended, ZerotailError):
+            return self._ended
+        for partition, place in self._places.items():
+            read = self._adapters.carry_out(ReadHead(self._part.name, partition))
+            ended = self._must_end(place, read) if isinstance(read, HeadRead) else None
+            if ended is not None:
+                return ended
+        return None
+
+    def _must_end(self, place: Place, read: HeadRead) -> End | None:
+        if not read.standing.live_at(self._site):
+            return End.NOT_ACTIVE
+        return End.SUPERSEDED if read.head.claim != place.head.claim else None
+
+    def waits(self, reason: str) -> None:
+        """Say that no partition makes progress, and why."""
+        for partition in self._places or (PartitionNumber(0),):
+            self._report(_ROLE, self._part.name, partition, "waiting", reason)
+
+    def close(self) -> None:
+        """Give back sessions and clients."""
+        self._query_ends.set()
+        self._adapters.close()
+        self._room.close()
+
+    def _remember(self, ended: End | ZerotailError) -> None:
+        self._ended = ended
+
+    def _note(self, partition: PartitionNumber, taken: Taken) -> None:
+        counters = {
+            "applied": taken.applied,
+            "repeats": taken.repeats,
+            "orphans": taken.orphans,
+            "foreign": taken.foreign,
+            "held": taken.held,
+        }
+        if taken.stopped is None:
+            self._report(_ROLE, self._part.name, partition, "working", "", **counters)
+        else:
+            self._tell_stopped(partition, self._places[partition])
+
+    def _tell_stopped(self, partition: PartitionNumber, place: Place) -> None:
+        if place.stopped is not None:
+            poison = place.stopped
+            reason = f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: "
+            self._report(_ROLE, self._part.name, partition, "stopped", reason + poison.reason)
+
+    def _wait_for_room(self) -> None:
+        """Take nothing more while the outside is owed too much, so that a slow receiver cannot fill the database."""
+        for partition in list(self._places):
+            while not (self._stopping.is_set() or self._query_ends.is_set()):
+                owed = self._room.read(lambda c, part=partition: backlog_bytes(c, self._part.name, part))  # type: ignore[misc]
+                if not isinstance(owed, int) or owed < self._part.owed_bytes:
+                    break
+                reason = f"{owed:,} bytes wait for acknowledgement, {self._part.owed_bytes:,} are allowed"
+                self._report(_ROLE, self._part.name, partition, "waiting", reason)
+                self._query_ends.wait(_ROOM_SECONDS)
+
+
+def start_offset(hint: Hint | None, log: str, bounds: tuple[Offset, Offset]) -> Offset:
+    """Where to begin to read: at the hint if this log still has that place, else at its beginning.
+
+    Producers then send again what the log lacks, and whatever it repeats is dropped.
+    """
+    first, behind = bounds
+    if hint is None or hint.log != log or not first <= hint.offset <= behind:
+        return FROM_THE_BEGINNING
+    return hint.offset

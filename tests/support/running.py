@@ -1,0 +1,254 @@
+"""A system that is run as a user runs it: a configuration, code beside it, and `zerotail run` as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zerotail.deadline import Deadline, wait_until
+from zerotail.lab.database import dsn
+from zerotail.lab.layout import Layout
+from zerotail.lab.receiver import ReceiverControl
+from zerotail.lab.receiver.protocol import PartitionTotals
+from zerotail.postgres.connection import session
+from zerotail.wiring import AdapterSettings
+
+PATIENCE_SECONDS = 180.0
+FLOWS = '''
+from zerotail import Emission, Given, Record, State
+
+
+class Settle:
+    """Adds an amount to an account and tells the bank."""
+
+    version = "{version}"
+
+    def keys(self, record: Record) -> list[str]:
+        return [record.value["account"]]
+
+    def apply(self, record: Record, state: State, given: Given) -> list[Emission]:
+        account = record.value["account"]
+        state[account] = balance = state.get(account, 0) + record.value["amount"]
+        if record.value.get("poison"):
+            raise ValueError("cannot settle this")
+        return [Emission("{channel}", {{"account": account, "balance": balance}})]
+
+
+def doubled(value: bytes) -> bytes:
+    return value.replace(b'"amount":', b'"amount":2')
+'''
+_INSERT = """
+insert into zerotail.instruction (producer, partition, serial, id, value)
+select producer.producer, %(partition)s, n, n::text || '/' || %(partition)s,
+       convert_to(json_build_object('account', 'account ' || n %% 997, 'amount', n)::text, 'utf8')
+  from zerotail.producer cross join generate_series(%(first)s::bigint, %(last)s::bigint) as n
+ where producer.name = %(name)s
+"""
+
+
+@dataclass
+class Running:
+    """One such system in the warm lab, apart from every other by its names."""
+
+    lab: Layout
+    folder: Path
+    name: str
+    partitions: int = 1
+    producers: tuple[str, ...] = ("cards", "wires")
+    receiver: str = "R2"
+    spark: dict[str, Any] = field(default_factory=dict)
+    stage: dict[str, Any] = field(default_factory=dict)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    inserted: dict[tuple[str, int], int] = field(default_factory=dict)
+    log_lines: int = 0
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "zerotail.yaml"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    @property
+    def channel(self) -> str:
+        return f"bank-{self.name}"
+
+    @property
+    def database(self) -> str:
+        return dsn(self.lab.database("east"))
+
+    def content(self) -> dict[str, Any]:
+        """The configuration."""
+        judge = f"http://127.0.0.1:{self.lab.receiver_port}"
+        sites = {
+            site: {
+                "kafka": {"bootstrap": self.lab.bootstrap(site, seen_from="east")},
+                "database": {"dsn": dsn(self.lab.database(site), seen_from="east")},
+            }
+            for site in ("east", "west")
+        }
+        topic = f"payments-{self.name}"
+        bank: dict[str, Any] = {"kind": "http", "url": f"{judge}/batches", "receiver": self.receiver, "batch": 500}
+        if self.receiver in ("R0", "R2"):
+            bank["last_number_url"] = f"{judge}/claims"
+        return {
+            "name": self.name,
+            "sites": sites,
+            "topics": {topic: {"partitions": self.partitions, "replication": 1, "min_insync": 1}},
+            "producers": {
+                f"{producer}-{self.name}": {"topic": topic, "serials": "given", "resend_after": "2s"}
+                for producer in self.producers
+            },
+            "stages": {
+                f"settle-{self.name}": {
+                    "consumes": topic,
+                    "handler": f"flows_{self.name}:Settle",
+                    "emits": [self.channel],
+                    **self.stage,
+                }
+            },
+            "channels": {self.channel: bank},
+            "spark": self.spark,
+        }
+
+    def write(self, version: str = "1") -> None:
+        """Write configuration and code."""
+        self.config.write_text(json.dumps(self.content()))
+        (self.folder / f"flows_{self.name}.py").write_text(FLOWS.format(version=version, channel=self.channel))
+
+    def start(self, *what: str, site: str = "east") -> subprocess.Popen[bytes]:
+        """Start `zerotail run …`."""
+        command = [sys.executable, "-m", "zerotail", "run", *what, "--site", site, "--config", str(self.config)]
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.processes.append(process)
+        return process
+
+    def insert(self, count: int, *, producers: tuple[str, ...] | None = None) -> None:
+        """So many instructions more of each producer, in each partition."""
+        with session(self.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+            for producer in producers or self.producers:
+                for partition in range(self.partitions):
+                    last = self.inserted.get((producer, partition), 0)
+                    place = {
+                        "name": f"{producer}-{self.name}",
+                        "partition": partition,
+                        "first": last + 1,
+                        "last": last + count,
+                    }
+                    assert primary.execute(_INSERT, place).rowcount == count
+                    self.inserted[producer, partition] = last + count
+
+    @property
+    def expected(self) -> int:
+        return sum(self.inserted.values())
+
+    def totals(self) -> list[PartitionTotals]:
+        control = ReceiverControl(self.lab.receiver_control_port)
+        found = control.totals(deadline=Deadline.after(PATIENCE_SECONDS)).partitions
+        return [totals for totals in found if totals.channel == self.channel]
+
+    def accepted(self) -> int:
+        return sum(totals.accepted for totals in self.totals())
+
+    def wait_until_all_arrived(self, seconds: float = PATIENCE_SECONDS) -> None:
+        self.wait(f"{self.expected} messages have arrived", lambda: self.accepted() >= self.expected, seconds)
+
+    def require_exactly_once(self) -> None:
+        """The receiver has every message, in order, none twice, none missing."""
+        totals = self.totals()
+        assert sum(one.accepted for one in totals) == self.expected
+        for one in totals:
+            assert (one.accepted, one.missing, one.out_of_order) == (one.distinct, 0, 0)
+            assert one.different_bytes == 0
+
+    def wait_for_line(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
+        self.wait(f"the log says {text!r}", lambda: text in self.log.read_text(), seconds)
+
+    def wait(self, what: str, probe: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+        try:
+            wait_until(what, probe, Deadline.after(seconds), every_seconds=0.1)
+        except Exception as error:
+            raise AssertionError(f"{error}; the log ends with: {self.log.read_text()[-2000:]}") from error
+
+    def sql(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
+        with session(self.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+            return primary.execute(query.encode(), parameters).fetchall()
+
+    def end(self) -> None:
+        """End what still runs, first as a user would."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                for pid in [*descendants(process.pid), process.pid]:
+                    os.kill(pid, signal.SIGKILL)
+                process.wait()
+
+
+@contextmanager
+def running_system(lab: Layout, folder: Path, name: str, **options: Any) -> Iterator[Running]:
+    """A system whose processes are gone behind the block."""
+    system = Running(lab, folder, name, **options)
+    system.write()
+    try:
+        yield system
+    finally:
+        system.end()
+
+
+def adapters_of(system: Running) -> AdapterSettings:
+    """How its processes reach their neighbours."""
+    from zerotail.config import load
+    from zerotail.core.identity import SiteName
+    from zerotail.running.prepare import adapter_settings
+
+    return adapter_settings(load(system.config), SiteName("east"))
+
+
+def descendants(pid: int) -> list[int]:
+    """Children of a process, and theirs."""
+    found = []
+    for child in _children(pid):
+        found += [child, *descendants(child)]
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def find_process(root: int, *words: str) -> int | None:
+    """The first descendant whose command line has all these words."""
+    for pid in descendants(root):
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if all(word in line for word in words):
+            return pid
+    return None
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    except OSError:
+        return []
