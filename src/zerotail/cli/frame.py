@@ -41,6 +41,7 @@ COMMANDS = {
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, kill, cut, heal, destroy, down."),
+    "bench": Entry("Rehearse", "bench", "What it costs, measured on real servers: flow, journal."),
     "run": Entry("Run", "run", "The processes of a site: producers, stages, the emitter, or all of them."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),
     "doctor": Entry("Set up", "doctor", "Is everything here that zerotail needs? What to type if not."),

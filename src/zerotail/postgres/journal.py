@@ -145,7 +145,7 @@ def commit_batch(connection: Connection, effect: Commit) -> Done:
         raise Declined("another epoch is current")
     # 3. Order, state, emissions.
     insert_segment(connection, effect.stage, effect.partition, effect.segment)
-    _store_state(connection, place, effect.state)
+    store_state(connection, place, effect.state)
     rows = [
         (channel, effect.partition, target, first, len(values), pack_messages(values), head.segment)
         for (channel, target), (first, values) in effect.outbox.items()
@@ -155,7 +155,8 @@ def commit_batch(connection: Connection, effect: Commit) -> Done:
     return Done(read_position(connection))
 
 
-def _store_state(connection: Connection, place: tuple[Any, ...], changes: Mapping[str, bytes | None]) -> None:
+def store_state(connection: Connection, place: tuple[Any, ...], changes: Mapping[str, bytes | None]) -> None:
+    """Write what changed in the state of a stage and partition; None removes a key."""
     kept = [(key, value) for key, value in changes.items() if value is not None]
     gone = [key for key, value in changes.items() if value is None]
     if kept:

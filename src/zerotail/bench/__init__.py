@@ -1,0 +1,1 @@
+"""What it costs, measured on real servers, each ratio in one run."""

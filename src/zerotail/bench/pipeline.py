@@ -1,0 +1,116 @@
+"""A pipeline as a process that is measured: started, warmed up, loaded, counted at the receiver, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Unfinished
+from zerotail.lab.database import dsn
+from zerotail.lab.layout import Layout
+from zerotail.lab.receiver import ReceiverControl
+from zerotail.postgres.connection import one_row, session
+
+_READY_SECONDS = 120.0
+_ARRIVE_SECONDS = 300.0
+_END_SECONDS = 60.0
+_LOOK_SECONDS = 0.05
+_CLOCK = "select extract(epoch from clock_timestamp())::float"
+_FIRST = "select extract(epoch from min(submitted_at))::float from zerotail.instruction where submitted_at > to_timestamp(%s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What is started from which configuration, what it says when it runs, where its messages arrive."""
+
+    name: str
+    module: tuple[str, ...]
+    config: Path
+    ready: tuple[str, ...]
+    channel: str
+
+    @property
+    def command(self) -> list[str]:
+        """How it is started."""
+        return [sys.executable, "-m", *self.module, "--site", "east", "--config", str(self.config)]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A lab in which pipelines are loaded."""
+
+    layout: Layout
+    accounts: int
+    warm_up: int = 20_000
+    """Instructions that pass before anything is measured: code is compiled, connections are made."""
+
+    def arrived(self, channel: str) -> int:
+        """How many different messages the receiver has on a channel."""
+        control = ReceiverControl(self.layout.receiver_control_port)
+        found = control.totals(deadline=Deadline.after(30)).partitions
+        return sum(totals.distinct for totals in found if totals.channel == channel)
+
+    @contextmanager
+    def running(self, pipeline: Pipeline) -> Iterator[None]:
+        """The pipeline, warm, for the length of a block."""
+        path = self.layout.path / f"{pipeline.name}.log"
+        with path.open("wb") as log:
+            process = subprocess.Popen(  # noqa: S603 - our own command
+                pipeline.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        try:
+            _wait_until_ready(pipeline, process, path)
+            self.load(pipeline, self.warm_up)
+            yield
+        finally:
+            _end(process)
+            path.unlink()
+
+    def load(self, pipeline: Pipeline, count: int, rate: float = 0.0) -> float:
+        """Insert so many instructions and wait until all have arrived; the seconds from the first row on."""
+        before = self.arrived(pipeline.channel)
+        with session(dsn(self.layout.database("east")), Deadline.after(30)) as connection:
+            (began,) = one_row(connection, _CLOCK)
+            command = [sys.executable, "-m", "zerotail.bench.loading", "--config", str(pipeline.config)]
+            command += ["--count", str(count), "--rate", str(rate), "--accounts", str(self.accounts)]
+            loader = subprocess.Popen(command)  # noqa: S603 - our own command
+            try:
+                wait_until(
+                    f"{count} messages of the pipeline {pipeline.name} have arrived",
+                    lambda: self.arrived(pipeline.channel) - before >= count,
+                    Deadline.after(_ARRIVE_SECONDS),
+                    every_seconds=_LOOK_SECONDS,
+                )
+                ended = time.time()
+            finally:
+                loader.kill()
+                loader.wait()
+            (first,) = one_row(connection, _FIRST, (began,))
+        return float(ended - first)
+
+
+def _wait_until_ready(pipeline: Pipeline, process: subprocess.Popen[bytes], path: Path) -> None:
+    def ready() -> bool:
+        said = path.read_text(errors="replace")
+        if process.poll() is not None:
+            raise Unfinished(f"the pipeline {pipeline.name} ended: {said[-500:]}", code="ZT802")
+        return all(word in said for word in pipeline.ready)
+
+    wait_until(f"the pipeline {pipeline.name} runs", ready, Deadline.after(_READY_SECONDS), every_seconds=0.2)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,100 @@
+"""`zerotail bench`: what it costs, measured on real servers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from zerotail.cli.output import json_option, print_answer, print_json, say, tick
+
+if TYPE_CHECKING:
+    from zerotail.bench.flow import FlowResult
+    from zerotail.bench.journal import JournalCost
+
+
+@click.group("bench", epilog="Example:  zerotail bench flow --rounds 3")
+def command() -> None:
+    """What it costs, measured on real servers; each ratio is taken in one run on one machine."""
+
+
+@command.command("flow", epilog="Example:  zerotail bench flow --count 300000 --rounds 3 --json")
+@click.option("--count", type=click.IntRange(1000), default=300_000, show_default=True, help="Instructions a round.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Rounds of each pipeline.")
+@click.option("--accounts", type=click.IntRange(1), default=20_000, show_default=True, help="Distinct keys.")
+@click.option("--partitions", type=click.IntRange(1, 64), default=1, show_default=True, help="Of the topic.")
+@click.option("--rate", type=click.FloatRange(1), default=10_000, show_default=True, help="For latency, a second.")
+@click.option("--latency-seconds", type=click.FloatRange(1), default=20, show_default=True, help="How long at that rate.")
+@json_option
+def bench_flow(
+    count: int, rounds: int, accounts: int, partitions: int, rate: float, latency_seconds: float, as_json: bool
+) -> int:
+    """Records per second from instruction rows to the receiver, against plain Spark; latency at a fixed rate.
+
+    Brings up two sites of its own and takes them down again. Exits with 1 when a figure is not reached.
+    """
+    from zerotail.bench.flow import FlowSettings
+    from zerotail.bench.flow import bench_flow as measure
+
+    settings = FlowSettings(count, rounds, accounts, partitions, rate, latency_seconds)
+    found = measure(settings, lambda line: say(f"bench flow: {line}"))
+    if as_json:
+        print_json("bench-flow", found)
+    else:
+        print_answer(_told_flow(found))
+    return 0 if all(found.reached.values()) else 1
+
+
+@command.command("journal", epilog="Example:  zerotail bench journal --records 1000")
+@click.option("--segments", type=click.IntRange(1), default=200, show_default=True, help="How many are committed.")
+@click.option("--records", type=click.IntRange(1), default=1000, show_default=True, help="Messages in each.")
+@json_option
+def bench_journal(segments: int, records: int, as_json: bool) -> int:
+    """Bytes of WAL per message for the order journal alone, against one row per message."""
+    import tempfile
+    from pathlib import Path
+
+    from zerotail.bench.journal import measure_journal
+    from zerotail.lab.database import dsn
+    from zerotail.lab.layout import LabSettings
+    from zerotail.lab.up import bring_up, take_down
+
+    with tempfile.TemporaryDirectory(prefix="zerotail-bench-") as scratch:
+        folder = Path(scratch) / "lab"
+        try:
+            say("bench journal: bringing up two sites")
+            found = measure_journal(dsn(bring_up(LabSettings(folder)).database("east")), segments, records)
+        finally:
+            take_down(folder)
+    if as_json:
+        print_json("bench-journal", found)
+    else:
+        print_answer(_told_journal(found))
+    return 0 if found.reached else 1
+
+
+def _told_flow(found: FlowResult) -> str:
+    reached = {name: tick(value, sys.stdout) for name, value in found.reached.items()}
+    return "\n".join(
+        [
+            f"{reached['records_per_second']} {found.records_per_second:>10,.0f} records/s end to end (wanted 30,000)",
+            f"  {found.baseline_records_per_second:>10,.0f} records/s on plain Spark, the same work",
+            f"{reached['ratio']} {found.ratio:>10.2f} of plain Spark (wanted 0.60)",
+            f"{reached['latency_p50_seconds']} {found.latency_p50_seconds:>8.2f} s p50 from row to receiver at "
+            f"{found.latency_records_per_second:,.0f}/s (wanted 1.00 s); p99 {found.latency_p99_seconds:.2f} s",
+        ]
+    )
+
+
+def _told_journal(found: JournalCost) -> str:
+    return "\n".join(
+        [
+            f"{tick(found.reached, sys.stdout)} {found.bytes_per_message:.2f} bytes of WAL per message at "
+            f"{found.messages_per_segment:,} messages per segment (wanted 1.00), "
+            f"{found.bytes_per_message_without_page_images:.2f} without page images",
+            f"  {found.row_per_message_bytes:.0f} bytes with one row per message",
+            f"  {found.seconds_per_message * 1e6:.2f} µs per message, {found.row_per_message_seconds * 1e6:.2f} µs "
+            "with one row per message",
+        ]
+    )
