@@ -26,8 +26,8 @@ from zerotail.errors import Misused, Refused
 from zerotail.jars import require_jars
 from zerotail.lab.broker import new_cluster_id, require_java
 from zerotail.lab.database import programs_for
+from zerotail.lab.example import EXAMPLES, remove_example, write_example
 from zerotail.lab.layout import (
-    ON_DEMAND,
     OUTSIDE,
     SITES,
     STATE_FILES,
@@ -70,6 +70,7 @@ def bring_up(settings: LabSettings, tell: Tell = lambda _step: None) -> Layout:
             require_jars("kafka")
             programs_for(layout, "link")
             write_layout(layout)
+            write_example(layout, settings)
             _start_everything(layout, tell)
         except BaseException:
             _end_everything(settings.folder)
@@ -82,6 +83,10 @@ def bring_up(settings: LabSettings, tell: Tell = lambda _step: None) -> Layout:
 def _require_sensible(settings: LabSettings) -> None:
     if settings.brokers not in (1, 3):
         raise Misused(f"a site has 1 or 3 brokers, not {settings.brokers}.", tries=["zerotail lab up --brokers 3"])
+    if settings.example not in EXAMPLES:
+        raise Misused(f"there is no example {settings.example!r}; there are {' and '.join(EXAMPLES)}.")
+    if not 1 <= settings.partitions <= 1000:
+        raise Misused(f"a topic has 1 to 1000 partitions, not {settings.partitions}.")
     if not 0 <= settings.latency_ms <= 10_000:
         raise Misused(f"the latency is between 0 and 10000 ms, not {settings.latency_ms}.")
 
@@ -216,6 +221,7 @@ def _remove_files(folder: Path) -> None:
     if any(state.exists() for state in states):
         for name in (*SITES, OUTSIDE, "link"):
             shutil.rmtree(folder / name, ignore_errors=True)
+        remove_example(folder)
         for state in states:
             state.unlink(missing_ok=True)
     with suppress(OSError):  # other files are in it, or it is a mount point: not ours to remove
@@ -224,4 +230,4 @@ def _remove_files(folder: Path) -> None:
 
 def parts_up(layout: Layout) -> list[str]:
     """The parts that `up` starts; the others start on demand."""
-    return [part for part in layout.parts if part not in ON_DEMAND]
+    return [part for part in layout.parts if part not in layout.on_demand]
