@@ -40,7 +40,7 @@ COMMANDS = {
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
-    "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, kill, cut, heal, destroy, down."),
+    "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, load, kill, cut, heal, destroy, down."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),
     "doctor": Entry("Set up", "doctor", "Is everything here that zerotail needs? What to type if not."),
     "schema": Entry("Set up", "schema", "The tables: print them as SQL, or apply them to a database."),

@@ -164,11 +164,12 @@ def rejoin(site: str, folder: Path, as_json: bool) -> None:
         print_answer(f"{site}'s database follows again, and commits wait for it")
 
 
-def _add_fault_commands() -> None:
+def _add_other_commands() -> None:
     from zerotail.cli.lab_faults import FAULTS
+    from zerotail.cli.lab_load import load
 
-    for fault in FAULTS:
-        command.add_command(fault)
+    for other in (load, *FAULTS):
+        command.add_command(other)
 
 
-_add_fault_commands()
+_add_other_commands()

@@ -77,7 +77,7 @@ def plan_configuration(layout: Layout, settings: LabSettings, seen_from: str | N
         if channel["kind"] == "http":
             del channel["last_number_url"]
             channel.update(_receiver(layout))
-    if layout.spark_cluster:
+    if layout.spark_cluster and seen_from == SITES[0]:  # where the cluster is: nobody else may depend on it
         content["spark"]["master"] = layout.spark_master
     return content
 
