@@ -1,10 +1,10 @@
-"""Be the business: insert instructions at a given rate, from several writers at once, into the database that takes them.
+"""Be the business: insert instructions at a given rate, from several writers at once.
 
 All writers walk through the same sequence of payments (`lab.payments`) in **steps** and insert their own share of each
 step, in one transaction:
 
 - A producer whose serials are `given` has one writer for each partition, which counts them on: they stay dense.
-- Of a producer whose instructions are `numbered` by zerotail, every writer inserts a share, and nobody waits for anybody.
+- Of a producer whose instructions zerotail numbers, every writer inserts a share, and nobody waits for anybody.
 
 A step is due when, at the given rate, its first payment is due; who is late does not wait. What counts as inserted is
 what a COMMIT has returned for.
@@ -40,7 +40,7 @@ from zerotail.postgres.promotion import is_in_recovery
 _ANSWER_SECONDS = 10.0
 _END_SECONDS = 5.0
 _STEP_SECONDS = 0.05
-_ROWS_AT_ONCE = 1000
+_ROWS_AT_ONCE = 2000
 """What a writer inserts in one transaction when nothing holds it back."""
 
 Tell = Callable[[int], None]
