@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from zerotail.cli import progress
 from zerotail.cli.progress import count_display
 from zerotail.lab.load import LoadSettings
 
@@ -29,7 +28,7 @@ def test_without_a_terminal_progress_is_a_line_each_second(monkeypatch: pytest.M
     shown = io.StringIO()
     now = [100.0]
     monkeypatch.setattr(sys, "stderr", shown)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("zerotail.cli.progress.time.monotonic", lambda: now[0])
     with count_display("lab load", 70) as tell:
         for done in range(0, 70, 10):
             now[0] += 0.4
