@@ -140,7 +140,7 @@ class Load:
             self._began = time.monotonic()
             # Ours alone: a process that has to end does not wait for a database that hangs.
             writers = [
-                Thread(target=self._write, args=(writer, lasts), daemon=True)
+                Thread(target=self._write, args=(writer, dict(lasts)), daemon=True)
                 for writer in range(self._settings.writers)
             ]
             for thread in writers:

@@ -94,6 +94,21 @@ def test_given_serials_stay_dense_over_several_loads_and_any_number_of_writers(r
         assert len(found) > 1000
 
 
+def test_given_serials_are_dense_at_every_moment_of_a_load(ready: Layout) -> None:
+    configuration = load(ready.path / "zerotail.yaml")
+    work = Load(configuration, find_database(configuration), LoadSettings(40_000, rate=20_000), Deadline.after(5))
+    thread = Thread(target=work.run)
+    thread.start()
+    looks = 0
+    query = "select count(*) - max(serial) from zerotail.instruction where producer = %s group by partition"
+    with connect(dsn(ready.database("east")), Deadline.after(10)) as primary:
+        while thread.is_alive():
+            assert all(missing == 0 for (missing,) in primary.execute(query.encode(), (WIRES,)))
+            looks += 1
+    assert looks > 5
+    assert work.inserted == 40_000
+
+
 def test_a_few_accounts_are_busy_and_a_stamp_is_there_when_it_was_asked_for(ready: Layout) -> None:
     loaded(ready, LoadSettings(4000, accounts=1000, seed=9, stamped=True))
     stamped = [value for *_, raw in rows(ready, "instruction") if "at" in (value := json.loads(raw))]
