@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from zerotail.cli.lab_options import dir_option
-from zerotail.cli.output import json_option, print_answer, print_json
+from zerotail.cli.output import json_option, print_answer, print_json, say
 
 
 @click.command(epilog="Example:  zerotail lab load --rate 2000 --count 100000")
@@ -70,7 +70,9 @@ def load(
 
     configuration = load_configuration(require_layout(folder).path / CONFIGURATION)
     settings = LoadSettings(count, rate, writers, accounts, seed, stamp)
-    work = Load(configuration, find_database(configuration), settings, Deadline.after(wait_seconds))
+    database = find_database(configuration)
+    say(f"lab load: into the database of {database.site}, once its producers are registered")
+    work = Load(configuration, database, settings, Deadline.after(wait_seconds))
     try:
         with count_display("lab load", count) as tell:
             loaded = work.run(tell)
