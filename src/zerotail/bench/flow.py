@@ -136,7 +136,8 @@ def _renamed(content: dict[str, Any]) -> dict[str, Any]:
             for name, producer in content["producers"].items()
         },
         "stages": {
-            renamed(name): {**stage, "consumes": renamed(stage["consumes"])} for name, stage in content["stages"].items()
+            renamed(name): {**stage, "consumes": renamed(stage["consumes"])}
+            for name, stage in content["stages"].items()
         },
     }
 

@@ -24,7 +24,9 @@ _ARRIVE_SECONDS = 300.0
 _END_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
 _CLOCK = "select extract(epoch from clock_timestamp())::float"
-_FIRST = "select extract(epoch from min(submitted_at))::float from zerotail.instruction where submitted_at > to_timestamp(%s)"
+_FIRST = """
+select extract(epoch from min(submitted_at))::float from zerotail.instruction where submitted_at > to_timestamp(%s)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Bench:
         """The pipeline, warm, for the length of a block."""
         path = self.layout.path / f"{pipeline.name}.log"
         with path.open("wb") as log:
-            process = subprocess.Popen(  # noqa: S603 - our own command
+            process = subprocess.Popen(
                 pipeline.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
             )
         try:
@@ -81,7 +83,7 @@ class Bench:
             (began,) = one_row(connection, _CLOCK)
             command = [sys.executable, "-m", "zerotail.bench.loading", "--config", str(pipeline.config)]
             command += ["--count", str(count), "--rate", str(rate), "--accounts", str(self.accounts)]
-            loader = subprocess.Popen(command)  # noqa: S603 - our own command
+            loader = subprocess.Popen(command)
             try:
                 wait_until(
                     f"{count} messages of the pipeline {pipeline.name} have arrived",

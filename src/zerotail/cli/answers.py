@@ -16,6 +16,7 @@ from zerotail.doctor import Finding
 from zerotail.drill.released_rows import DrillReport
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
+from zerotail.lab.load import Loaded
 from zerotail.lab.status import LabStatus
 from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
@@ -270,6 +271,7 @@ ANSWERS: dict[str, type] = {
     "emissions-settle": EmissionsSettleAnswer,
     "lab-up": LabUpAnswer,
     "lab-down": LabDownAnswer,
+    "lab-load": Loaded,
     "lab-status": LabStatus,
     "lab-fault": FaultReport,
     "lab-promote": LabPromoteAnswer,

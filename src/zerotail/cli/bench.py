@@ -25,7 +25,9 @@ def command() -> None:
 @click.option("--accounts", type=click.IntRange(1), default=20_000, show_default=True, help="Distinct keys.")
 @click.option("--partitions", type=click.IntRange(1, 64), default=1, show_default=True, help="Of the topic.")
 @click.option("--rate", type=click.FloatRange(1), default=10_000, show_default=True, help="For latency, a second.")
-@click.option("--latency-seconds", type=click.FloatRange(1), default=20, show_default=True, help="How long at that rate.")
+@click.option(
+    "--latency-seconds", type=click.FloatRange(1), default=20, show_default=True, help="How long at that rate."
+)
 @json_option
 def bench_flow(
     count: int, rounds: int, accounts: int, partitions: int, rate: float, latency_seconds: float, as_json: bool

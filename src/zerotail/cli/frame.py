@@ -40,7 +40,7 @@ COMMANDS = {
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
-    "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, kill, cut, heal, destroy, down."),
+    "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, load, kill, cut, heal, destroy, down."),
     "bench": Entry("Rehearse", "bench", "What it costs, measured on real servers: flow, journal."),
     "run": Entry("Run", "run", "The processes of a site: producers, stages, the emitter, or all of them."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),

@@ -14,8 +14,8 @@ from zerotail.cli.output import json_option, print_answer, print_json
 def command() -> None:
     """Two real sites, east and west, on this machine: start, break and heal them by hand.
 
-    A target is a site or a part of it: east, east.kafka, east.kafka.2, east.postgres, link, outside.receiver,
-    outside.kafka, outside.postgres.
+    A target is a site or a part of it: east, east.kafka, east.kafka.2, east.postgres, east.spark, link,
+    outside.receiver, outside.kafka, outside.postgres.
     """
 
 
@@ -32,10 +32,32 @@ def command() -> None:
     help="Delay of the link, one way.",
 )
 @click.option("--receiver", type=click.Choice(["R0", "R1", "R2", "R3"]), default="R2", show_default=True)
+@click.option(
+    "--example",
+    type=click.Choice(["bank", "two-stages"]),
+    default="bank",
+    show_default=True,
+    help="Whose configuration is written into the lab's folder.",
+)
+@click.option("--partitions", type=click.IntRange(1, 1000), default=2, show_default=True, help="Of each topic in it.")
+@click.option("--spark-cluster", is_flag=True, help="Start a Spark master and two workers in east, too.")
 @bindir_option
 @json_option
-def up(folder: Path, brokers: int, latency: float, receiver: str, bindir: str | None, as_json: bool) -> None:
-    """Start two sites, the link between them and the outside; back when all of them serve."""
+def up(
+    folder: Path,
+    brokers: int,
+    latency: float,
+    receiver: str,
+    example: str,
+    partitions: int,
+    spark_cluster: bool,
+    bindir: str | None,
+    as_json: bool,
+) -> None:
+    """Start two sites, the link between them and the outside; back when all of them serve.
+
+    The lab's folder then holds zerotail.yaml, the example's configuration with these servers' addresses.
+    """
     import time
 
     from zerotail.cli.progress import steps_display
@@ -43,7 +65,7 @@ def up(folder: Path, brokers: int, latency: float, receiver: str, bindir: str | 
     from zerotail.lab.up import bring_up
 
     began = time.monotonic()
-    settings = LabSettings(folder, brokers, latency, receiver, bindir)
+    settings = LabSettings(folder, brokers, latency, receiver, bindir, example, partitions, spark_cluster)
     with steps_display("lab up") as tell:
         layout = bring_up(settings, lambda step: tell(step.part, step.done))
     seconds = time.monotonic() - began
@@ -58,6 +80,9 @@ def up(folder: Path, brokers: int, latency: float, receiver: str, bindir: str | 
         for site in ("east", "west")
     ]
     lines.append(f"  outside  receiver 127.0.0.1:{layout.receiver_port} ({receiver})")
+    if spark_cluster:
+        lines.append(f"  spark  {layout.spark_master}")
+    lines.append(f"  configuration  {folder / 'zerotail.yaml'} ({example})")
     print_answer("\n".join(lines))
 
 
@@ -93,7 +118,7 @@ def status(folder: Path, as_json: bool) -> int:
         return 0 if observed.well else 1
     lines = [f"lab in {observed.folder}: {'all is running' if observed.well else 'not everything is running'}"]
     lines += [
-        f"  {part.part:<17} {part.state:<10} port {part.ports[0]:<6} {part.role}".rstrip() for part in observed.parts
+        f"  {part.part:<19} {part.state:<10} port {part.ports[0]:<6} {part.role}".rstrip() for part in observed.parts
     ]
     ways = observed.link.ways if observed.link else ()
     lines += [f"  link {way.direction:<12} {way.delivered_bytes} bytes, {describe_way(way)}" for way in ways]
@@ -139,11 +164,12 @@ def rejoin(site: str, folder: Path, as_json: bool) -> None:
         print_answer(f"{site}'s database follows again, and commits wait for it")
 
 
-def _add_fault_commands() -> None:
+def _add_other_commands() -> None:
     from zerotail.cli.lab_faults import FAULTS
+    from zerotail.cli.lab_load import load
 
-    for fault in FAULTS:
-        command.add_command(fault)
+    for other in (load, *FAULTS):
+        command.add_command(other)
 
 
-_add_fault_commands()
+_add_other_commands()

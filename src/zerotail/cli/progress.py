@@ -76,6 +76,32 @@ def bars_display(titles: Mapping[str, str]) -> Iterator[Callable[[str, float], N
         yield tell
 
 
+@contextmanager
+def count_display(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A function to tell how many of `total` are done: a bar on a terminal, else a line each second."""
+    if not _redraws(sys.stderr):
+        yield _plain_count(title, total)
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(sys.stderr)) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def _plain_count(title: str, total: int) -> Callable[[int], None]:
+    told_at = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at >= 1.0:
+            told_at = time.monotonic()
+            say(f"{title}: {done} of {total}")
+
+    return tell
+
+
 def _plain_bars(titles: Mapping[str, str]) -> Callable[[str, float], None]:
     told: set[str] = set()
 

@@ -16,7 +16,7 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.lab.layout import ON_DEMAND, OUTSIDE, SITES, Layout, parts_of
 from zerotail.lab.link import BOTH, CutMode, Done, LinkControl, WayStatus
-from zerotail.lab.part import accepts_connections, start_part, wait_until_ready
+from zerotail.lab.part import accepts_connections, kind_of, start_part, wait_until_ready
 from zerotail.lab.process import Process, kill, processes_of, send
 from zerotail.lab.site import is_prepared, prepare_part
 
@@ -70,7 +70,7 @@ def start_target(layout: Layout, target: str) -> FaultReport:
     """Start what of the target is not running; a Kafka node whose data was removed begins anew, empty."""
     deadline = Deadline.after(_START_SECONDS)
     running = {process.part for process in processes_of(layout.path)}
-    missing = [part for part in parts_of(layout, target) if part not in running and _is_meant(part, target)]
+    missing = [part for part in parts_of(layout, target) if part not in running and _is_meant(layout, part, target)]
     for part in missing:
         _require_startable(layout, part)
     # All are started before the first is waited for: the nodes of a cluster need each other.
@@ -78,15 +78,18 @@ def start_target(layout: Layout, target: str) -> FaultReport:
         if not is_prepared(layout, part):
             prepare_part(layout, part, deadline)
         start_part(layout, part)
+        if kind_of(part) == "spark-master":
+            # A worker that does not find its master at once is slow to try again.
+            wait_until_ready(layout, part, deadline)
     for part in missing:
         wait_until_ready(layout, part, deadline)
     evidence = (f"{', '.join(missing)} ready",) if missing else ("everything of it was running",)
     return FaultReport("start", target, bool(missing), evidence)
 
 
-def _is_meant(part: str, target: str) -> bool:
+def _is_meant(layout: Layout, part: str, target: str) -> bool:
     """`start outside` means the receiver; what is there on demand is started by its own name."""
-    return part not in ON_DEMAND or target != OUTSIDE
+    return part not in layout.on_demand or target not in (*SITES, OUTSIDE)
 
 
 def _require_startable(layout: Layout, part: str) -> None:

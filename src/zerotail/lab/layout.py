@@ -1,19 +1,22 @@
 """What a lab consists of and where each part listens: decided once by `lab up`, kept in `lab.json`, never changed.
 
     LAB/lab.json
+    LAB/zerotail.yaml  LAB/flows.py          the example with this lab's addresses; in each site, too
     LAB/east/kafka.1  LAB/east/postgres      a folder per server: settings, data, log
+    LAB/east/spark-master                    and its workers: a Spark cluster, on demand
     LAB/west/kafka.1  LAB/west/postgres
     LAB/link                                 the only way from one site to the other
     LAB/outside/receiver                     the judge; also kafka.1 and postgres of the outside, on demand
 
 A **target** is what the operator names: a site, a part, or everything of a kind in a site (`east`, `east.kafka`,
-`east.kafka.2`, `link`).
+`east.kafka.2`, `east.spark`, `link`).
 """
 
 from __future__ import annotations
 
 import difflib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +27,11 @@ from zerotail.errors import Misused, Refused
 SITES = ("east", "west")
 OUTSIDE = "outside"
 ON_DEMAND = frozenset({"outside.kafka.1", "outside.postgres"})
+"""What `up` never starts."""
+SPARK_WORKERS = 2
 STATE_FILES = (".lab.json.new", "lab.json")
 """The state while it is being written, and the state."""
-_VERSION = 1
+_VERSION = 2
 
 
 class BrokerPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +65,15 @@ class DatabasePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.part.split(".", maxsplit=1)[0]
 
 
+class SparkPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The master of the Spark cluster, or one of its workers."""
+
+    part: str
+    port: int
+    page_port: int
+    """Where it shows what it does, to people and, as JSON, to us."""
+
+
 class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole lab; `lab.json` holds exactly this."""
 
@@ -67,6 +81,10 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: str
     brokers: tuple[BrokerPlace, ...]
     databases: tuple[DatabasePlace, ...]
+    spark: tuple[SparkPlace, ...]
+    """The master first."""
+    spark_cluster: bool
+    """Whether `up` starts it with everything else."""
     link_control_port: int
     receiver_port: int
     receiver_control_port: int
@@ -82,13 +100,22 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def parts(self) -> tuple[str, ...]:
         """Every part, in the order in which a person would list them."""
-        servers = [
-            part
-            for site in (*SITES, OUTSIDE)
-            for part in [*(b.part for b in self.brokers), *(d.part for d in self.databases)]
-            if part.startswith(f"{site}.")
-        ]
+        servers = [part for site in (*SITES, OUTSIDE) for part in self._servers() if part.startswith(f"{site}.")]
         return (*servers, "link", "outside.receiver")
+
+    def _servers(self) -> list[str]:
+        places: list[BrokerPlace | DatabasePlace | SparkPlace] = [*self.brokers, *self.databases, *self.spark]
+        return [place.part for place in places]
+
+    @property
+    def on_demand(self) -> frozenset[str]:
+        """What `up` does not start: it waits to be started by its own name."""
+        return ON_DEMAND if self.spark_cluster else ON_DEMAND | {place.part for place in self.spark}
+
+    @property
+    def spark_master(self) -> str:
+        """The Spark cluster, as `spark.master` names it."""
+        return f"spark://127.0.0.1:{self.spark[0].port}"
 
     def folder_of(self, part: str) -> Path:
         """The folder of a part."""
@@ -102,6 +129,10 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def database(self, site: str) -> DatabasePlace:
         """The database of a site."""
         return next(place for place in self.databases if place.site == site)
+
+    def spark_place(self, part: str) -> SparkPlace:
+        """The master or worker of this name."""
+        return next(place for place in self.spark if place.part == part)
 
     def cluster(self, site: str) -> tuple[BrokerPlace, ...]:
         """The Kafka nodes of a site."""
@@ -120,10 +151,17 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for database in self.databases:
             if database.part == part:
                 return (database.port,)
+        for spark in self.spark:
+            if spark.part == part:
+                return (spark.port, spark.page_port)
         if part == "link":
             ways_in = (*(broker.link_port for broker in self.brokers), *(place.link_port for place in self.databases))
             return (self.link_control_port, *(port for port in ways_in if port))
         return (self.receiver_port, self.receiver_control_port)
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +173,17 @@ class LabSettings:
     latency_ms: float = 0.0
     receiver_class: str = "R2"
     bindir: str | None = None
+    example: str = "bank"
+    partitions: int = 2
+    spark_cluster: bool = False
 
 
 def ports_needed(settings: LabSettings) -> int:
     """How many ports a lab takes."""
     sites = 2 * (4 * settings.brokers + 2)
     outside = 3 + 1
-    return sites + outside + 1 + 2  # and the link's control port, the receiver's and the judge's
+    spark = 2 * (1 + SPARK_WORKERS)
+    return sites + outside + spark + 1 + 2  # and the link's control port, the receiver's and the judge's
 
 
 def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
@@ -163,11 +205,18 @@ def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
         DatabasePlace(part=f"{site}.postgres", port=next(free), link_port=next(free) if site != OUTSIDE else 0)
         for site in (*SITES, OUTSIDE)
     )
+    workers = (f"spark-worker-{number}" for number in range(1, SPARK_WORKERS + 1))
+    spark = tuple(
+        SparkPlace(part=f"{SITES[0]}.{name}", port=next(free), page_port=next(free))
+        for name in ("spark-master", *workers)
+    )
     return Layout(
         version=_VERSION,
         folder=str(settings.folder),
         brokers=brokers,
         databases=databases,
+        spark=spark,
+        spark_cluster=settings.spark_cluster,
         link_control_port=next(free),
         receiver_port=next(free),
         receiver_control_port=next(free),
@@ -179,7 +228,7 @@ def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
 
 def parts_of(layout: Layout, target: str) -> list[str]:
     """The parts that a target names; `Misused` with a suggestion when there is no such target."""
-    found = [part for part in layout.parts if part == target or part.startswith(f"{target}.")]
+    found = [part for part in layout.parts if target in _names_of(part)]
     if found:
         return found
     known = all_targets(layout)
@@ -195,10 +244,13 @@ def all_targets(layout: Layout) -> list[str]:
     """Every name that a target can have."""
     names: dict[str, None] = {}
     for part in layout.parts:
-        words = part.split(".")
-        for length in range(1, len(words) + 1):
-            names[".".join(words[:length])] = None
+        names.update(dict.fromkeys(_names_of(part)))
     return list(names)
+
+
+def _names_of(part: str) -> list[str]:
+    """The targets that mean this part: itself, and it up to any dot or dash."""
+    return [part[: mark.start()] for mark in re.finditer(r"[.-]|$", part)]
 
 
 def write_layout(layout: Layout) -> None:
@@ -218,7 +270,9 @@ def find_layout(folder: Path) -> Layout | None:
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}.", code="ZT203") from error
     try:
-        layout = msgspec.json.decode(content, type=Layout)
+        # What another version wrote may have any form; its number stands in all of them.
+        same_version = msgspec.json.decode(content, type=_Version).version == _VERSION
+        layout = msgspec.json.decode(content, type=Layout) if same_version else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Refused(
             f"{path} is damaged ({error}).",
@@ -226,9 +280,9 @@ def find_layout(folder: Path) -> Layout | None:
             why="Without it nobody knows which server listens where.",
             tries=[f"zerotail lab down --dir {folder}    # ends whatever still runs there"],
         ) from error
-    if layout.version != _VERSION or layout.folder != str(folder):
+    if layout is None or layout.folder != str(folder):
         raise Refused(
-            f"{path} was written by another version or for another folder ({layout.folder}).",
+            f"{path} was written by another version or for another folder.",
             code="ZT203",
             tries=[f"zerotail lab down --dir {folder}"],
         )

@@ -16,11 +16,12 @@ from zerotail.lab.layout import OUTSIDE, SITES, Layout
 from zerotail.lab.link.settings import ForwardSettings, LinkSettings
 from zerotail.lab.ports import port_is_free
 from zerotail.lab.process import Command, processes_of, start
+from zerotail.lab.spark import spark_serves, start_spark
 from zerotail.postgres.connection import answers
 
 
 def kind_of(part: str) -> str:
-    """`kafka`, `postgres`, `link` or `receiver`."""
+    """`kafka`, `postgres`, `spark-master`, `spark-worker-1`, …, `link` or `receiver`."""
     return part if part == "link" else part.split(".")[1]
 
 
@@ -59,6 +60,8 @@ def start_part(layout: Layout, part: str) -> None:
             start_broker(layout, layout.broker(part))
         case "postgres":
             start_database(layout, layout.database(part.split(".", maxsplit=1)[0]))
+        case kind if kind.startswith("spark-"):
+            start_spark(layout, part)
         case "link":
             _start_program(layout, part, "zerotail.lab.link", msgspec.json.encode(link_settings(layout)))
         case _:
@@ -87,6 +90,13 @@ def wait_until_ready(layout: Layout, part: str, deadline: Deadline) -> None:
             case "postgres":
                 database = layout.database(part.split(".", maxsplit=1)[0])
                 wait_until(f"{part} answers", lambda: answers(dsn(database)) or _ended(layout, part), deadline)
+            case kind if kind.startswith("spark-"):
+                wait_until(
+                    f"{part} is in the cluster",
+                    lambda: spark_serves(layout, part) or _ended(layout, part),
+                    deadline,
+                    every_seconds=0.1,
+                )
             case _:
                 port = layout.link_control_port if part == "link" else layout.receiver_port
                 wait_until(f"{part} listens", lambda: accepts_connections(port) or _ended(layout, part), deadline)

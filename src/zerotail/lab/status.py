@@ -9,7 +9,7 @@ from typing import Literal
 from zerotail.deadline import Deadline
 from zerotail.errors import ZerotailError
 from zerotail.lab.database import dsn
-from zerotail.lab.layout import ON_DEMAND, SITES, Layout
+from zerotail.lab.layout import SITES, Layout
 from zerotail.lab.link import LinkControl, LinkStatus
 from zerotail.lab.process import Process, processes_of
 from zerotail.postgres.connection import one_row, session
@@ -53,7 +53,7 @@ def observe_lab(layout: Layout) -> LabStatus:
 
 def _observe_part(layout: Layout, part: str, running: list[Process]) -> PartStatus:
     mine = [process for process in running if process.part == part]
-    state = state_of(mine, on_demand=part in ON_DEMAND)
+    state = state_of(mine, on_demand=part in layout.on_demand)
     site = part.split(".", maxsplit=1)[0]
     role = _role(layout, site) if part.endswith(".postgres") and state == "running" and site in SITES else ""
     return PartStatus(part, state, tuple(process.pid for process in mine), layout.ports_of(part), role)

@@ -1,8 +1,8 @@
 """Bring a lab up and take it down.
 
 Everything that does not wait for something else starts at the same time: the link, the receiver, every Kafka node,
-and the database of east; west's database is a copy, so it waits for east's and for the link. Each step is told to the
-caller when it begins and when it has ended.
+and the database of east; west's database is a copy, so it waits for east's and for the link. Spark's workers wait for
+their master. Each step is told to the caller when it begins and when it has ended.
 
 `lab.json` is written before the first process starts, and whatever goes wrong or interrupts us, everything that had
 been started is ended before the error leaves this module. What a `kill -9` of ourselves leaves behind,
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from zerotail.deadline import Deadline, wait_until
@@ -26,8 +27,8 @@ from zerotail.errors import Misused, Refused
 from zerotail.jars import require_jars
 from zerotail.lab.broker import new_cluster_id, require_java
 from zerotail.lab.database import programs_for
+from zerotail.lab.example import EXAMPLES, remove_example, write_example
 from zerotail.lab.layout import (
-    ON_DEMAND,
     OUTSIDE,
     SITES,
     STATE_FILES,
@@ -42,6 +43,7 @@ from zerotail.lab.part import start_part, wait_until_ready
 from zerotail.lab.ports import release_ports, reserve_ports
 from zerotail.lab.process import Process, kill, processes_of
 from zerotail.lab.site import attach_standby, start_first_database, start_new_broker
+from zerotail.lab.spark import require_spark
 
 _UP_SECONDS = 120
 _DOWN_SECONDS = 20
@@ -69,7 +71,10 @@ def bring_up(settings: LabSettings, tell: Tell = lambda _step: None) -> Layout:
             require_java()
             require_jars("kafka")
             programs_for(layout, "link")
+            if settings.spark_cluster:
+                require_spark()
             write_layout(layout)
+            write_example(layout, settings)
             _start_everything(layout, tell)
         except BaseException:
             _end_everything(settings.folder)
@@ -82,6 +87,10 @@ def bring_up(settings: LabSettings, tell: Tell = lambda _step: None) -> Layout:
 def _require_sensible(settings: LabSettings) -> None:
     if settings.brokers not in (1, 3):
         raise Misused(f"a site has 1 or 3 brokers, not {settings.brokers}.", tries=["zerotail lab up --brokers 3"])
+    if settings.example not in EXAMPLES:
+        raise Misused(f"there is no example {settings.example!r}; there are {' and '.join(EXAMPLES)}.")
+    if not 1 <= settings.partitions <= 1000:
+        raise Misused(f"a topic has 1 to 1000 partitions, not {settings.partitions}.")
     if not 0 <= settings.latency_ms <= 10_000:
         raise Misused(f"the latency is between 0 and 10000 ms, not {settings.latency_ms}.")
 
@@ -144,6 +153,10 @@ def _start_everything(layout: Layout, tell: Tell) -> None:
         first.result()
         attach_standby(layout, SITES[1], deadline)
 
+    def bring_worker(part: str) -> None:
+        master.result()
+        bring(part)
+
     def told(part: str, work: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
             tell(Step(part, done=False))
@@ -162,6 +175,10 @@ def _start_everything(layout: Layout, tell: Tell) -> None:
             pool.submit(told(f"{SITES[1]}.postgres", bring_second_database)),
             pool.submit(told("outside.receiver", lambda: bring("outside.receiver"))),
         ]
+        if layout.spark_cluster:
+            names = [place.part for place in layout.spark]
+            master = pool.submit(told(names[0], lambda: bring(names[0])))
+            works += [master, *(pool.submit(told(name, partial(bring_worker, name))) for name in names[1:])]
         for place in layout.brokers:
             if place.cluster != OUTSIDE:
 
@@ -216,6 +233,7 @@ def _remove_files(folder: Path) -> None:
     if any(state.exists() for state in states):
         for name in (*SITES, OUTSIDE, "link"):
             shutil.rmtree(folder / name, ignore_errors=True)
+        remove_example(folder)
         for state in states:
             state.unlink(missing_ok=True)
     with suppress(OSError):  # other files are in it, or it is a mount point: not ours to remove
@@ -224,4 +242,4 @@ def _remove_files(folder: Path) -> None:
 
 def parts_up(layout: Layout) -> list[str]:
     """The parts that `up` starts; the others start on demand."""
-    return [part for part in layout.parts if part not in ON_DEMAND]
+    return [part for part in layout.parts if part not in layout.on_demand]

@@ -42,10 +42,8 @@ from zerotail.core.identity import (
 )
 from zerotail.errors import Unavailable
 from zerotail.handler import Record, State, apply_in_order, decode_value, encode_value
-from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
 from zerotail.ports import Accepted, LoadState, SendEmissions
 from zerotail.postgres.journal import load_state, store_state
-from zerotail.postgres.registration import Registration, register
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import Parts, StagePart, find_code_beside, plan_parts
 from zerotail.running.prepare import adapter_settings, prepare

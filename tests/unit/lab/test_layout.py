@@ -35,7 +35,10 @@ def test_every_port_is_given_once_and_none_is_left_over(tmp_path: Path, brokers:
 @pytest.mark.parametrize(
     ("target", "parts"),
     [
-        ("east", ["east.kafka.1", "east.kafka.2", "east.kafka.3", "east.postgres"]),
+        ("west", ["west.kafka.1", "west.kafka.2", "west.kafka.3", "west.postgres"]),
+        ("east.spark", ["east.spark-master", "east.spark-worker-1", "east.spark-worker-2"]),
+        ("east.spark-worker", ["east.spark-worker-1", "east.spark-worker-2"]),
+        ("east.spark-worker-2", ["east.spark-worker-2"]),
         ("east.kafka", ["east.kafka.1", "east.kafka.2", "east.kafka.3"]),
         ("east.kafka.2", ["east.kafka.2"]),
         ("west.postgres", ["west.postgres"]),
@@ -46,6 +49,18 @@ def test_every_port_is_given_once_and_none_is_left_over(tmp_path: Path, brokers:
 )
 def test_a_target_names_its_parts(tmp_path: Path, target: str, parts: list[str]) -> None:
     assert parts_of(planned(tmp_path, 3), target) == parts
+
+
+def test_everything_of_a_site_is_named_by_it(tmp_path: Path) -> None:
+    layout = planned(tmp_path)
+    assert parts_of(layout, "east") == [part for part in layout.parts if part.startswith("east.")]
+
+
+def test_the_spark_cluster_is_there_on_demand_unless_up_starts_it(tmp_path: Path) -> None:
+    settings = LabSettings(tmp_path, spark_cluster=True)
+    ports = list(range(20000, 20000 + ports_needed(settings)))
+    assert "east.spark-master" in planned(tmp_path).on_demand
+    assert plan_layout(settings, ports).on_demand == {"outside.kafka.1", "outside.postgres"}
 
 
 def test_a_target_is_no_prefix_of_a_word(tmp_path: Path) -> None:
@@ -98,7 +113,10 @@ def test_a_lab_of_another_version_or_folder_is_refused(tmp_path: Path) -> None:
     layout = planned(tmp_path)
     write_layout(layout)
     text = (tmp_path / "lab.json").read_text()
-    (tmp_path / "lab.json").write_text(text.replace('"version": 1', '"version": 2'))
+    (tmp_path / "lab.json").write_text(text.replace(str(tmp_path), "/elsewhere"))
+    with pytest.raises(Refused, match="another folder"):
+        require_layout(tmp_path)
+    (tmp_path / "lab.json").write_text(text.replace('"version": 2', '"version": 1'))
     with pytest.raises(Refused, match="another version"):
         require_layout(tmp_path)
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from zerotail.deadline import Deadline, wait_until
-from zerotail.errors import Refused
+from zerotail.errors import Misused, Refused
 from zerotail.lab import up
-from zerotail.lab.layout import LabSettings
+from zerotail.lab.example import write_example
+from zerotail.lab.layout import LabSettings, plan_layout, ports_needed, write_layout
 from zerotail.lab.process import Command, kill, processes_of, start
 from zerotail.lab.up import bring_up, take_down
 
@@ -62,6 +63,26 @@ def test_an_up_that_lacks_something_leaves_neither_folder_nor_promised_ports(
     assert not (tmp_path / "lab").exists()
     registry = next((tmp_path / "registry").glob("zerotail-*/ports.json"))
     assert json.loads(registry.read_text()) == {}
+
+
+def test_down_removes_the_example_with_what_python_made_of_it(tmp_path: Path) -> None:
+    settings = LabSettings(tmp_path / "lab")
+    settings.folder.mkdir()
+    layout = plan_layout(settings, list(range(20000, 20000 + ports_needed(settings))))
+    write_layout(layout)
+    write_example(layout, settings)
+    for folder in (settings.folder, settings.folder / "east"):
+        (folder / "__pycache__").mkdir()
+        (folder / "__pycache__" / "flows.pyc").touch()
+    take_down(settings.folder)
+    assert not settings.folder.exists()
+
+
+def test_a_wrong_example_or_number_of_partitions_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    for settings in (LabSettings(tmp_path / "lab", example="shop"), LabSettings(tmp_path / "lab", partitions=0)):
+        with pytest.raises(Misused):
+            bring_up(settings)
+    assert not (tmp_path / "lab").exists()
 
 
 def test_down_ends_what_runs_in_a_folder_that_was_removed_by_hand(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""The example system, a small bank, for a lab: its configuration with the lab's addresses, and its handlers beside it.
+
+    LAB/zerotail.yaml        for people and programs that stand outside: every server is reached directly
+    LAB/east/zerotail.yaml   for what runs in east: its own servers directly, those of west through the link
+    LAB/west/zerotail.yaml   the other way round
+
+Each has `flows.py` in its folder, because that is where handlers are looked up. What the file says of producers, stages
+and channels is the example's; addresses, the receiver's class and the numbers of copies and partitions are the lab's.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import zerotail
+from zerotail.errors import Refused
+from zerotail.lab.database import dsn
+from zerotail.lab.layout import SITES, LabSettings, Layout
+
+EXAMPLES = {"bank": "zerotail.yaml", "two-stages": "two_stages.yaml"}
+"""The variants of the example, and the file of each."""
+CONFIGURATION = "zerotail.yaml"
+HANDLERS = "flows.py"
+EXAMPLE_FILES = (CONFIGURATION, HANDLERS)
+"""What the example puts into a folder; Python adds `__pycache__`."""
+
+
+def example_folder() -> Path:
+    """Where the example lies: inside an installed package, or at the top of a clone."""
+    package = Path(zerotail.__file__).parent
+    for folder in (package / "examples" / "bank", package.parents[1] / "examples" / "bank"):
+        if (folder / HANDLERS).is_file():
+            return folder
+    raise Refused("the example is not part of this installation.", tries=["pip install --force-reinstall zerotail"])
+
+
+def write_example(layout: Layout, settings: LabSettings) -> None:
+    """Put the example into the lab's folder and into those of its sites."""
+    for place in (None, *SITES):
+        folder = layout.path / place if place else layout.path
+        folder.mkdir(exist_ok=True)
+        shutil.copyfile(example_folder() / HANDLERS, folder / HANDLERS)
+        (folder / CONFIGURATION).write_text(_text(layout, settings, place))
+
+
+def remove_example(folder: Path) -> None:
+    """Take the example out of a folder again."""
+    for name in EXAMPLE_FILES:
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+
+
+def _text(layout: Layout, settings: LabSettings, seen_from: str | None) -> str:
+    written = yaml.safe_dump(plan_configuration(layout, settings, seen_from), sort_keys=False, width=110)
+    who = f"in {seen_from}" if seen_from else "outside the two sites"
+    return f"# The example `{settings.example}` in this lab, for what runs {who}.\n{written}"
+
+
+def plan_configuration(layout: Layout, settings: LabSettings, seen_from: str | None) -> dict[str, Any]:
+    """The example's configuration for this lab, with the addresses as they are seen from a site, or from outside."""
+    content: dict[str, Any] = yaml.safe_load((example_folder() / EXAMPLES[settings.example]).read_text())
+    content["sites"] = {
+        site: {
+            "kafka": {"bootstrap": layout.bootstrap(site, seen_from=seen_from)},
+            "database": {"dsn": dsn(layout.database(site), seen_from=seen_from)},
+        }
+        for site in SITES
+    }
+    copies = min(3, settings.brokers)
+    for topic in content["topics"].values():
+        topic.update(partitions=settings.partitions, replication=copies, min_insync=max(1, copies - 1))
+    for channel in content["channels"].values():
+        if channel["kind"] == "http":
+            del channel["last_number_url"]
+            channel.update(_receiver(layout))
+    if layout.spark_cluster and seen_from == SITES[0]:  # where the cluster is: nobody else may depend on it
+        content["spark"]["master"] = layout.spark_master
+    return content
+
+
+def _receiver(layout: Layout) -> dict[str, str]:
+    """The lab's receiver as a channel names it; which fields there are depends on what it can do."""
+    url = f"http://127.0.0.1:{layout.receiver_port}"
+    named = {"url": f"{url}/batches", "receiver": layout.receiver_class}
+    if layout.receiver_class in ("R0", "R2"):
+        named["last_number_url"] = f"{url}/claims"
+    if layout.receiver_class == "R3":
+        named["policy"] = "hold"
+    return named
