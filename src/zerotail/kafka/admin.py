@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Unavailable
 
 
 def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, ...]:
@@ -21,6 +23,17 @@ def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, 
     except KafkaException:
         return ()
     return tuple(sorted(metadata.brokers))
+
+
+def count_brokers(bootstrap: str, settings: Mapping[str, str], deadline: Deadline) -> int:
+    """How many brokers the cluster knows as alive; 0 when nobody listens, `Unavailable` when nobody answers."""
+    if not any(_accepts(address) for address in bootstrap.split(",")):
+        return 0
+    client = AdminClient({"log_level": 0, **settings, "bootstrap.servers": bootstrap})
+    try:
+        return len(client.list_topics(timeout=max(0.1, deadline.seconds_left)).brokers)
+    except KafkaException as error:
+        raise Unavailable(f"no broker at {bootstrap} answers.", code="ZT502") from error
 
 
 def wait_until_brokers_live(bootstrap: str, count: int, deadline: Deadline) -> None:

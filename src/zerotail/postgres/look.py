@@ -10,23 +10,23 @@ Every age is measured against the database's own clock.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-import psycopg
-
 from zerotail.core.gate import Asker, Gate, GateAnswer, decide
 from zerotail.core.identity import Epoch, Lsn, Timeline
 from zerotail.deadline import Deadline
-from zerotail.errors import Unavailable
-from zerotail.postgres.connection import Connection, connect, one_row, snapshot, where
+from zerotail.postgres.connection import Connection, connect, one_row, snapshot, translated, where
 from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
 from zerotail.postgres.gate import ask_standby, wal_position
 from zerotail.postgres.owed import Backlog, read_backlogs
 from zerotail.postgres.process import ProcessSeen, read_reports
 from zerotail.postgres.transaction import cut_after
 
+_QUESTIONS = 4
+_PAUSE_SECONDS = 0.02
 _ROLE = """
 select pg_is_in_recovery(),
        (select system_identifier from pg_control_system()),
@@ -195,13 +195,11 @@ class GateLook:
 
 
 def observe_database(dsn: str, deadline: Deadline) -> DatabaseLook:
-    """Look once; `Unavailable` when the database does not answer, or not in time."""
+    """Look once; `Unavailable` when the database does not answer, `Refused` when it does not let us look."""
     connection = connect(dsn, deadline, application="zerotail status")
     try:
-        with cut_after(connection, deadline.seconds_left):
+        with translated(where(dsn)), cut_after(connection, deadline.seconds_left):
             return _look(connection)
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise Unavailable(f"the database at {where(dsn)} was lost.", code="ZT302") from error
     finally:
         connection.close()
 
@@ -212,11 +210,14 @@ def observe_gate(primary: DatabaseLook, standby_dsn: str, deadline: Deadline) ->
     asker = Asker(primary.system, Timeline(primary.timeline), Epoch(epoch))
     standby = connect(standby_dsn, deadline, application="zerotail gate")
     try:
-        while True:
+        answer = ask_standby(standby, deadline)
+        for _ in range(_QUESTIONS - 1):
+            if decide(answer, asker, primary.position) is not Gate.BEHIND:
+                break
+            time.sleep(_PAUSE_SECONDS)
             answer = ask_standby(standby, deadline)
-            verdict = decide(answer, asker, primary.position)
-            if verdict is not Gate.BEHIND or deadline.seconds_left < 0.1:
-                return GateLook(verdict, answer, max(0, primary.position - answer.flushed))
+        verdict = decide(answer, asker, primary.position)
+        return GateLook(verdict, answer, max(0, primary.position - answer.flushed))
     finally:
         standby.close()
 
