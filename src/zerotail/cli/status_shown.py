@@ -16,8 +16,8 @@ _PROCESS_COLUMNS = ("process", "site", "doing", "since", "counted")
 
 def status_lines(status: Status) -> list[str]:
     """Everything, for a screen."""
-    lines = [first_line(status), *(f"  {reason}" for reason in _further_reasons(status))]
-    lines += [f" {_site_line(site)}" for site in status.sites]
+    lines = [first_line(status), *(f"  {reason}" for reason in status.reasons[1:])]
+    lines += _site_lines(status.sites)
     if status.stages:
         lines += ["", *_table(_stage_columns(status), [_stage_cells(stage) for stage in status.stages])]
     if status.told_by and status.epoch and status.told_by != status.epoch.site:
@@ -35,26 +35,24 @@ def status_lines(status: Status) -> list[str]:
 
 def first_line(status: Status) -> str:
     """Whether a takeover to the other site would lose nothing now, and the first reason why not."""
-    where = f" for takeover to {status.target}" if status.target else ""
-    line = f"{status.answer.upper()}{where}"
+    epoch = status.epoch
+    line = f"{status.answer.upper()} for takeover{f' to {status.target}' if status.target else ''}"
+    if epoch and epoch.durability == "exposed":
+        line = f"EXPOSED, {line}"
     if status.answer == "ready":
         line += f"     nothing would be lost: gate open, {_bytes(status.gate.behind_bytes or 0)} behind"
     elif status.reasons:
         line += f"     {status.reasons[0]}"
-    if status.epoch:
-        epoch = status.epoch
-        line += f"     epoch {epoch.epoch} ({epoch.site}, {epoch.phase}, {epoch.durability})"
-    if status.epoch and status.epoch.durability == "exposed":
-        return f"EXPOSED  {line}"
-    return line
+    return f"{line}     epoch {epoch.epoch} ({epoch.site}, {epoch.phase}, {epoch.durability})" if epoch else line
 
 
-def _further_reasons(status: Status) -> Sequence[str]:
-    return status.reasons[1:]
-
-
-def _site_line(site: SiteStatus) -> str:
-    return f"site {site.site} · {site.part:<8}  {_kafka(site.kafka)}   {_database(site.database)}"
+def _site_lines(sites: Sequence[SiteStatus]) -> list[str]:
+    names, kafkas = [f"site {site.site} · {site.part}" for site in sites], [_kafka(site.kafka) for site in sites]
+    wide, wider = max(map(len, names)), max(map(len, kafkas))
+    return [
+        f" {name:<{wide}}   {kafka:<{wider}}   {_database(site.database)}"
+        for name, kafka, site in zip(names, kafkas, sites, strict=True)
+    ]
 
 
 def _kafka(kafka: KafkaStatus) -> str:
@@ -62,8 +60,10 @@ def _kafka(kafka: KafkaStatus) -> str:
 
 
 def _database(database: DatabaseStatus) -> str:
+    if database.unknown and database.role == "down":
+        return f"postgres down since {_clock(database.unknown.since)}, {database.unknown.reason}"
     if database.unknown:
-        return f"postgres {'down, ' if database.role == 'down' else ''}{_unknown(database.unknown)}"
+        return f"postgres {_unknown(database.unknown)}"
     words = [f"postgres {database.role}"]
     if database.role == "standby":
         words.append("follows" if database.follows else "follows nobody")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from zerotail.postgres.look import Books, DatabaseLook, EpochSeen
 
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A question that got no answer, since when, and why; `refused` when the machine said that nobody listens."""
+    """A question that got no answer: since when, why, and in which way."""
 
     since: datetime
     reason: str
-    refused: bool = False
+    way: Literal["silent", "nobody listens", "not asked"] = "silent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ def _site_status(site: SiteAnswers, active: str | None) -> SiteStatus:
     look = site.database
     if isinstance(look, Unanswered):
         unknown = Unknown(look.since, look.reason)
-        database = DatabaseStatus("down" if look.refused else "unknown", unknown, None, None, (), None)
+        database = DatabaseStatus("down" if look.way == "nobody listens" else "unknown", unknown, None, None, (), None)
     else:
         database = DatabaseStatus(
             look.role, None, look.follows, look.replay_seconds, look.followers, look.books is not None
@@ -174,10 +174,13 @@ def _site_status(site: SiteAnswers, active: str | None) -> SiteStatus:
 def _troubles(seen: Seen, stages: Sequence[StageStatus], expected: Expected) -> Iterator[str]:
     """What stands, and why."""
     owed = sum(stage.owed_messages or 0 for stage in stages)
+    wait = f"{owed:,} messages wait" if owed else "nothing is owed"
     if seen.exposed and expected.holds_when_exposed:
-        yield f"emission stands: the epoch is exposed and takeover.exposed is hold; {owed:,} messages wait"
+        yield f"emission stands: the epoch is exposed and takeover.exposed is hold; {wait}"
+    elif seen.active and seen.active.look is None:
+        yield f"nobody knows whether {seen.active.name} emits: {why_silent(seen.active)}; {wait}"
     elif seen.active and not seen.exposed and not gate_is_open(seen):
-        yield f"emission stands: gate closed: {why_gate_is_closed(seen)}; {owed:,} messages wait"
+        yield f"emission stands: gate closed: {why_gate_is_closed(seen)}; {wait}"
     if seen.other and seen.other.look and seen.other.look.role == "primary":
         epoch = epoch_of(seen.other)
         alone = epoch is not None and epoch.site == seen.other.name

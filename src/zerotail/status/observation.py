@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from zerotail.deadline import Deadline
 from zerotail.errors import ZerotailError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOOK_SECONDS = 1.0
-GATE_SECONDS = 0.3
+GATE_SECONDS = 0.5
 
 
 class Question(Generic[T]):
@@ -52,7 +52,8 @@ class Question(Generic[T]):
         if not isinstance(answer, ZerotailError | TimeoutError):
             raise answer
         reason = _short(str(answer))
-        return Unanswered(since.since if since else _now(), reason, refused="refused" in reason)
+        way: Literal["silent", "nobody listens"] = "nobody listens" if "refused" in reason else "silent"
+        return Unanswered(since.since if since else _now(), reason, way)
 
     def _ask(self, ask: Callable[[Deadline], T]) -> None:
         try:
@@ -66,8 +67,8 @@ def observe_status(configuration: Configuration, *, only: str | None = None, bef
     asked = {name: _ask_site(site) for name, site in configuration.sites.items() if only in (None, name)}
     sites = []
     for name, site in configuration.sites.items():
-        database: DatabaseLook | Unanswered = Unanswered(_now(), "not asked")
-        brokers: int | Unanswered = Unanswered(_now(), "not asked")
+        database: DatabaseLook | Unanswered = Unanswered(_now(), "not asked", "not asked")
+        brokers: int | Unanswered = Unanswered(_now(), "not asked", "not asked")
         if name in asked:
             seen = next((one for one in before.sites if one.site == name), None) if before else None
             database = asked[name][0].answer(seen.database.unknown if seen else None)

@@ -50,19 +50,17 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
         return "unknown", tuple(_why_nobody_is_active(seen))
     reasons = []
     if seen.exposed:
-        reasons.append(f"EXPOSED: in epoch {epoch.epoch} {active.name} works without {other.name}")
+        reasons.append(f"{active.name} works without {other.name}, which may lack what was sent")
     if active.look is None:
         # The gate held back what the other site lacks, but whether the epoch was still gated only its own site knows.
         what = f"nobody knows whether {other.name} has the last that {active.name} wrote"
         reasons.append(f"{why_silent(active)}; {what}")
-    elif find_active(seen.sites) is None:
-        reasons.append(f"{active.name}'s database is no primary in epoch {epoch.epoch}")
+    elif not gate_is_open(seen):
+        reasons.append(why_gate_is_closed(seen))
+    if other.look is None:
+        reasons.append(why_silent(other))
     if epoch.phase == Phase.OPENED.value:
         reasons.append(f"epoch {epoch.epoch} is opened and not live yet")
-    if active.look is not None and not gate_is_open(seen):
-        reasons.append(why_gate_is_closed(seen))
-    elif other.look is None:
-        reasons.append(why_silent(other))
     if isinstance(other.brokers, Unanswered) or other.brokers == 0:
         reasons.append(f"no Kafka broker of {other.name} answers")
     if not reasons:
@@ -75,7 +73,7 @@ def _why_nobody_is_active(seen: Seen) -> Iterator[str]:
     for site in seen.sites:
         if site.look is None:
             yield why_silent(site)
-        elif site.books is None:
+        elif site.books is None and site.look.role == "primary":
             yield f"{site.name}'s database has not our tables: zerotail schema apply --site {site.name}"
     if seen.books and not seen.epoch:
         yield "there is no epoch yet: nothing has begun"
@@ -93,8 +91,12 @@ def why_gate_is_closed(seen: Seen) -> str:
         return "no site is active"
     if active.look is None:
         return why_silent(active)
+    if find_active(seen.sites) is None:
+        return f"{active.name}'s database is no primary in an epoch of its own"
+    if other.look is None:
+        return why_silent(other)
     if not isinstance(seen.gate, GateLook):
-        return why_silent(other) if other.look is None else f"{other.name}'s database does not answer the gate"
+        return f"{other.name}'s database did not answer the gate's question"
     if seen.gate.verdict is Gate.BEHIND:
         return f"{other.name} has not flushed the last {seen.gate.behind_bytes:,} bytes of {active.name}'s log"
     if seen.gate.answer.in_recovery and seen.gate.answer.timeline == 0:
@@ -105,7 +107,6 @@ def why_gate_is_closed(seen: Seen) -> str:
 def why_silent(site: SiteAnswers) -> str:
     """Why a site's database says nothing."""
     if not isinstance(site.database, Unanswered):
-        return f"{site.name}'s database is no standby"
-    if site.database.refused:
-        return f"{site.name}'s database is down"
-    return f"{site.name}'s database does not answer"
+        return f"{site.name}'s database says nothing of it"
+    how = {"silent": "does not answer", "nobody listens": "is down", "not asked": "was not asked"}
+    return f"{site.name}'s database {how[site.database.way]}"
