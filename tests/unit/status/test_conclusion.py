@@ -152,7 +152,8 @@ def test_tables_and_an_epoch_must_be_there() -> None:
     status = concluded(replace(PRIMARY, books=None), replace(STANDBY, books=None), None)
     assert status.reasons == ("east's database has not our tables: zerotail schema apply --site east",)
     empty = replace(BOOKS, epoch=None)
-    assert concluded(replace(PRIMARY, books=empty), gate=None).answer == "unknown"
+    begun = concluded(replace(PRIMARY, books=empty), replace(STANDBY, books=empty), None)
+    assert (begun.answer, begun.reasons) == ("unknown", ("there is no epoch yet: nothing has begun",))
 
 
 def test_segments_that_the_other_site_lacks_are_counted_only_inside_one_epoch() -> None:
