@@ -27,13 +27,14 @@ def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, 
 
 def count_brokers(bootstrap: str, settings: Mapping[str, str], deadline: Deadline) -> int:
     """How many brokers the cluster knows as alive; 0 when nobody listens, `Unavailable` when nobody answers."""
-    if not any(_accepts(address) for address in bootstrap.split(",")):
+    # The client takes refusals for silence and would try until the deadline.
+    if all(_refuses(address) for address in bootstrap.split(",")):
         return 0
-    client = AdminClient({"log_level": 0, **settings, "bootstrap.servers": bootstrap})
     try:
+        client = AdminClient({"log_level": 0, **settings, "bootstrap.servers": bootstrap})
         return len(client.list_topics(timeout=max(0.1, deadline.seconds_left)).brokers)
     except KafkaException as error:
-        raise Unavailable(f"no broker at {bootstrap} answers.", code="ZT502") from error
+        raise Unavailable(f"no broker answers: {error.args[0].str()}", code="ZT502") from error
 
 
 def wait_until_brokers_live(bootstrap: str, count: int, deadline: Deadline) -> None:
@@ -53,3 +54,15 @@ def _accepts(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _refuses(address: str) -> bool:
+    """Whether the machine says at once that nobody listens there; silence is no such word."""
+    host, _, port = address.strip().rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=0.2).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
