@@ -2,7 +2,7 @@
 
 1. `say` remembers and returns: whoever works is never held up by a report, and never sees an error of one.
 2. A thread with a session of its own writes what has changed, at most every half second, and everything every two
-   seconds as a sign of life. While the database is away nothing piles up: only the newest word counts.
+   seconds as a sign of life. While the database is away nothing piles up: the newest word is tried again.
 3. Counters are sums since this object was made.
 4. `close` gives the last word a short time to be written, then leaves.
 """
@@ -89,10 +89,9 @@ class Reporter:
         self._session.close()
 
     def _write(self, *, everything: bool) -> bool:
-        """Whether what there was to write is written; what is not stays for the next time."""
+        """Whether the database took it; what it did not take comes with the next sign of life."""
         with self._lock:
-            keys = list(self._words if everything else self._changed)
-            reports = [self._report(key) for key in keys]
+            reports = [self._report(key) for key in (self._words if everything else self._changed)]
             self._changed.clear()
         if not reports:
             return True
@@ -100,12 +99,8 @@ class Reporter:
             outcome = self._session.write(lambda connection: write_reports(connection, reports))
         except Exception:  # noqa: BLE001 - such as tables that are not there yet: no report is worth the work
             self._session.close()
-            outcome = Unreachable()
-        if not isinstance(outcome, Unreachable | Indefinite | Refused):
-            return True
-        with self._lock:
-            self._changed.update(dict.fromkeys(keys))
-        return False
+            return False
+        return not isinstance(outcome, Unreachable | Indefinite | Refused)
 
     def _report(self, key: Key) -> Report:
         role, name, partition = key

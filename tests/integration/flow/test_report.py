@@ -107,7 +107,7 @@ def test_closing_does_not_wait_for_a_frozen_database(watched: Watched) -> None:
     reporter.say("stage", "settle", FIRST, "stopped", "asked to end")
     began = time.monotonic()
     reporter.close()
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - began < 1.9, "less than the writer's own patience"
     assert continue_target(watched.lab, "east.postgres").bit
 
 
