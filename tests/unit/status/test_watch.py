@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from threading import Event
 
 import pytest
@@ -15,7 +15,7 @@ from zerotail.status.answers import Unanswered
 from zerotail.status.observation import Question
 from zerotail.status.values import DatabaseStatus, GateStatus, KafkaStatus, SiteStatus, StageStatus, Status, Unknown
 
-NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=timezone.utc)  # noqa: UP017
+NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 EAST = SiteStatus("east", "active", KafkaStatus(1, 1, None), DatabaseStatus("primary", None, False, None, (), True))
 STAGE = StageStatus("settle", 0, None, 250, 10.0, 0, 0.0, 0, 0, 0, 0)
 
