@@ -275,7 +275,8 @@ def test_a_watch_on_a_terminal_redraws_and_ends_with_ctrl_c(watched: Watched) ->
 
 def test_looking_loads_nothing_that_it_does_not_need(watched: Watched) -> None:
     program = (
-        f"import sys; from zerotail.cli.frame import _run; code = _run(['status', '--config', {str(watched.config)!r}]); "
+        "import sys; from zerotail.cli.frame import _run; "
+        f"code = _run(['status', '--config', {str(watched.config)!r}]); "
         "print(code, sorted({'numpy', 'pyarrow', 'pyspark', 'rich', 'jsonschema'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
