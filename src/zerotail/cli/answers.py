@@ -22,6 +22,7 @@ from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.verification import Verified
+from zerotail.status.values import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +283,7 @@ ANSWERS: dict[str, type] = {
     "reconcile": ReconcileAnswer,
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
+    "status": Status,
 }
 
 

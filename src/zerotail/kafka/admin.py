@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Unavailable
 
 
 def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, ...]:
@@ -21,6 +23,18 @@ def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, 
     except KafkaException:
         return ()
     return tuple(sorted(metadata.brokers))
+
+
+def count_brokers(bootstrap: str, settings: Mapping[str, str], deadline: Deadline) -> int:
+    """How many brokers the cluster knows as alive; 0 when nobody listens, `Unavailable` when nobody answers."""
+    # The client takes refusals for silence and would try until the deadline.
+    if all(_refuses(address) for address in bootstrap.split(",")):
+        return 0
+    try:
+        client = AdminClient({"log_level": 0, **settings, "bootstrap.servers": bootstrap})
+        return len(client.list_topics(timeout=max(0.1, deadline.seconds_left)).brokers)
+    except KafkaException as error:
+        raise Unavailable(f"no broker answers: {error.args[0].str()}", code="ZT502") from error
 
 
 def wait_until_brokers_live(bootstrap: str, count: int, deadline: Deadline) -> None:
@@ -40,3 +54,15 @@ def _accepts(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _refuses(address: str) -> bool:
+    """Whether the machine says at once that nobody listens there; silence is no such word."""
+    host, _, port = address.strip().rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=0.2).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False

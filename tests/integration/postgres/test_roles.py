@@ -16,13 +16,24 @@ pytestmark = pytest.mark.servers
 
 TABLES = (
     "epoch", "producer", "instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt",
-    "rejoined", "step",
+    "rejoined", "step", "process",
 )  # fmt: skip
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "writer": {
-        "insert": {"instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt"},
-        "update": {"head", "state", "request", "lane"},
-        "delete": {"submission", "state"},
+        "insert": {
+            "instruction",
+            "submission",
+            "head",
+            "segment",
+            "state",
+            "request",
+            "lane",
+            "outbox",
+            "doubt",
+            "process",
+        },
+        "update": {"head", "state", "request", "lane", "process"},
+        "delete": {"submission", "state", "process"},
         "truncate": set(),
     },
     "reader": {"insert": set(), "update": set(), "delete": set(), "truncate": set()},

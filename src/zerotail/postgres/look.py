@@ -1,0 +1,256 @@
+"""One look at a site's database: its role, its epoch, how far every stage has come, what waits and what is owed.
+
+A primary and a standby answer alike. Everything is looked up by keys, however long the history is: what waits in front
+of a stage is the last serial less the vector, the oldest of it is the row behind the vector, the rate comes from the
+last few segments. The tables are read in one snapshot and the log's position behind it, so that a gate asked for that
+position speaks of whatever was read.
+
+Every age is measured against the database's own clock.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from zerotail.core.gate import Asker, Gate, GateAnswer, decide
+from zerotail.core.identity import Epoch, Lsn, Timeline
+from zerotail.deadline import Deadline
+from zerotail.postgres.connection import Connection, connect, one_row, snapshot, translated, where
+from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
+from zerotail.postgres.gate import ask_standby, wal_position
+from zerotail.postgres.owed import Backlog, read_backlogs
+from zerotail.postgres.process import ProcessSeen, read_reports
+from zerotail.postgres.transaction import cut_after
+
+_PAUSE_SECONDS = 0.02
+_LAST_QUESTION_SECONDS = 0.15
+"""Of the deadline: whoever is still behind then is told to be so, instead of being late."""
+_ROLE = """
+select pg_is_in_recovery(),
+       (select system_identifier from pg_control_system()),
+       case when pg_is_in_recovery() then 0
+            else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end,
+       exists (select from pg_stat_wal_receiver where status = 'streaming'),
+       case when not pg_is_in_recovery() then null
+            when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
+            else extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()) end::float8,
+       to_regclass('zerotail.process') is not null
+"""
+_FOLLOWERS = """
+select application_name, state, sync_state,
+       greatest(pg_current_wal_flush_lsn() - coalesce(flush_lsn, '0/0'::pg_lsn), 0)::bigint
+  from pg_stat_replication where state <> 'backup' order by application_name
+"""
+_EPOCH = """
+select epoch, site, timeline, durability, phase, opened_at, operator from zerotail.epoch order by epoch desc limit 1
+"""
+_SEGMENTS_OF_RATE = 50
+_SECONDS_OF_RATE = 10
+_HEADS = f"""
+with lanes as materialized (select * from zerotail.owed where to_topic)
+select head.stage, head.partition, head.segment, head.next_position,
+       extract(epoch from clock_timestamp() - to_timestamp(head.decided_at / 1e6))::float8,
+       coalesce(waiting.count, 0)::bigint,
+       extract(epoch from clock_timestamp() - waiting.oldest)::float8,
+       coalesce(recent.rate, 0)::float8
+  from zerotail.head
+ cross join lateral (
+       select sum(one.count) as count, min(one.oldest) as oldest from (
+           select greatest(coalesce((
+                      select max(serial) from zerotail.instruction
+                       where instruction.producer = producer.producer and instruction.partition = head.partition), 0)
+                      - taken.serial, 0) as count,
+                  (select submitted_at from zerotail.instruction
+                    where instruction.producer = producer.producer and instruction.partition = head.partition
+                      and instruction.serial = taken.serial + 1) as oldest
+             from zerotail.producer
+            cross join lateral (
+                  select coalesce((head.vector ->> producer.producer::text)::bigint, 0) as serial) as taken
+            where producer.consumer = head.stage and producer.channel = ''
+            union all
+           select count(*), min(submission.submitted_at)
+             from zerotail.submission join zerotail.producer using (producer)
+            where producer.consumer = head.stage and submission.partition = head.partition
+            union all
+           select lanes.messages, (
+                  select to_timestamp(segment.decided_at / 1e6)
+                    from zerotail.outbox join zerotail.segment
+                      on segment.stage = lanes.stage and segment.partition = lanes.partition
+                     and segment.segment = outbox.segment
+                   where lanes.messages > 0 and outbox.channel = lanes.channel and outbox.partition = lanes.partition
+                     and outbox.target = lanes.target and outbox.first_number <= lanes.acknowledged + 1
+                   order by outbox.first_number desc limit 1)
+             from zerotail.producer join lanes
+               on lanes.channel = producer.channel and lanes.partition = producer.source_partition
+              and lanes.target = head.partition
+            where producer.consumer = head.stage) as one) as waiting
+ cross join lateral (
+       select (head.next_position - min(last.first_position))
+              / greatest(extract(epoch from clock_timestamp() - min(last.decided)), 1) as rate
+         from (select first_position, to_timestamp(decided_at / 1e6) as decided from zerotail.segment
+                where segment.stage = head.stage and segment.partition = head.partition
+                order by segment desc limit {_SEGMENTS_OF_RATE}) as last
+        where last.decided > clock_timestamp() - interval '{_SECONDS_OF_RATE} seconds') as recent
+ order by head.stage, head.partition
+"""
+_REQUESTS = """
+select producer.name, request.partition, request.serial, request.number
+  from zerotail.request
+  join zerotail.producer using (producer)
+  join zerotail.head on head.stage = producer.consumer and head.partition = request.partition
+ where coalesce((head.vector ->> producer.producer::text)::bigint, 0) < request.serial
+ order by producer.name, request.partition
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A standby as its primary sees it."""
+
+    name: str
+    state: str
+    sync_state: str
+    behind_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSeen:
+    """The newest epoch that a database knows."""
+
+    epoch: int
+    site: str
+    timeline: int
+    durability: str
+    phase: str
+    opened_at: datetime
+    operator: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSeen:
+    """How far a stage and partition has come, and what waits in front of it."""
+
+    stage: str
+    partition: int
+    segment: int
+    applied: int
+    idle_seconds: float
+    """Since its last segment; of one that has none yet, since the beginning of time."""
+    waiting: int
+    oldest_seconds: float | None
+    """Age of the oldest that waits; None when nothing does, or nobody knows its age."""
+    records_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSeen:
+    """A producer is asked to send again from this serial on."""
+
+    producer: str
+    partition: int
+    serial: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What the tables say, in one snapshot."""
+
+    epoch: EpochSeen | None
+    heads: tuple[HeadSeen, ...]
+    lanes: tuple[Backlog, ...]
+    doubts: tuple[OpenDoubt, ...]
+    requests: tuple[RequestSeen, ...]
+    processes: tuple[ProcessSeen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseLook:
+    """What a database answers."""
+
+    role: Literal["primary", "standby"]
+    system: int
+    timeline: int
+    """0 at a standby."""
+    follows: bool
+    """Whether a standby receives its primary's log."""
+    replay_seconds: float | None
+    """How far a standby's tables are behind the log that it has."""
+    followers: tuple[Follower, ...]
+    position: Lsn
+    """Of a primary: behind everything that was read."""
+    books: Books | None
+    """None when the tables are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateLook:
+    """What the gate says to the active site, and the standby's words behind that."""
+
+    verdict: Gate
+    answer: GateAnswer
+    behind_bytes: int
+
+
+def observe_database(dsn: str, deadline: Deadline) -> DatabaseLook:
+    """Look once; `Unavailable` when the database does not answer, `Refused` when it does not let us look."""
+    connection = connect(dsn, deadline, application="zerotail status")
+    try:
+        with translated(where(dsn)), cut_after(connection, deadline.seconds_left):
+            return _look(connection)
+    finally:
+        connection.close()
+
+
+def observe_gate(primary: DatabaseLook, standby_dsn: str, deadline: Deadline) -> GateLook:
+    """Ask as an emitter does: for one position, and again while the standby is only behind.
+
+    Reading writes log, too (hint bits), which nobody waits for: the primary flushes it some 0.2 s later, and only then
+    the standby can have it.
+    """
+    epoch = primary.books.epoch.epoch if primary.books and primary.books.epoch else 0
+    asker = Asker(primary.system, Timeline(primary.timeline), Epoch(epoch))
+    standby = connect(standby_dsn, deadline, application="zerotail gate")
+    try:
+        while True:
+            answer = ask_standby(standby, deadline)
+            verdict = decide(answer, asker, primary.position)
+            if verdict is not Gate.BEHIND or deadline.seconds_left < _LAST_QUESTION_SECONDS:
+                break
+            time.sleep(_PAUSE_SECONDS)
+        return GateLook(verdict, answer, max(0, primary.position - answer.flushed))
+    finally:
+        standby.close()
+
+
+def _look(connection: Connection) -> DatabaseLook:
+    standby, system, timeline, follows, replay_seconds, has_tables = one_row(connection, _ROLE)
+    books = None
+    if has_tables:
+        with snapshot(connection):
+            books = _read_books(connection)
+    return DatabaseLook(
+        role="standby" if standby else "primary",
+        system=int(system),
+        timeline=timeline,
+        follows=follows,
+        replay_seconds=replay_seconds,
+        followers=() if standby else tuple(Follower(*row) for row in connection.execute(_FOLLOWERS.encode())),
+        position=Lsn(0) if standby else wal_position(connection),
+        books=books,
+    )
+
+
+def _read_books(connection: Connection) -> Books:
+    epoch = connection.execute(_EPOCH.encode()).fetchone()
+    return Books(
+        None if epoch is None else EpochSeen(*epoch),
+        tuple(HeadSeen(*row) for row in connection.execute(_HEADS.encode())),
+        tuple(read_backlogs(connection)),
+        tuple(read_open_doubts(connection)),
+        tuple(RequestSeen(*row) for row in connection.execute(_REQUESTS.encode())),
+        read_reports(connection),
+    )

@@ -1,0 +1,67 @@
+"""What the two sites answered, and which of them is the active one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from zerotail.postgres.look import Books, DatabaseLook, EpochSeen
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A question that got no answer: since when, why, and in which way."""
+
+    since: datetime
+    reason: str
+    way: Literal["silent", "nobody listens", "not asked"] = "silent"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteAnswers:
+    """What one site answered."""
+
+    name: str
+    database: DatabaseLook | Unanswered
+    brokers: int | Unanswered
+    brokers_known: int
+
+    @property
+    def look(self) -> DatabaseLook | None:
+        """The database's answer, if there is one."""
+        return None if isinstance(self.database, Unanswered) else self.database
+
+    @property
+    def books(self) -> Books | None:
+        """What the tables say, if they do."""
+        return self.look.books if self.look else None
+
+
+def find_active(sites: Sequence[SiteAnswers]) -> SiteAnswers | None:
+    """The site whose database is a primary in an epoch of its own; of two, the one with the newer epoch."""
+    found = [
+        (epoch.epoch, site)
+        for site in sites
+        if site.look and (epoch := epoch_of(site)) and (epoch.site, epoch.timeline) == (site.name, site.look.timeline)
+    ]
+    return max(found, key=lambda one: one[0])[1] if found else None
+
+
+def find_teller(sites: Sequence[SiteAnswers]) -> SiteAnswers | None:
+    """The site whose database is believed: the active one, else the one with the newest epoch."""
+    told = [site for site in sites if site.books]
+    return find_active(sites) or max(told, key=lambda site: getattr(epoch_of(site), "epoch", 0), default=None)
+
+
+def expected_active(sites: Sequence[SiteAnswers]) -> str | None:
+    """The name of the active site, also when only the other one can tell."""
+    teller = find_teller(sites)
+    epoch = epoch_of(teller) if teller else None
+    return epoch.site if epoch else None
+
+
+def epoch_of(site: SiteAnswers) -> EpochSeen | None:
+    """The newest epoch that a site's database knows."""
+    return site.books.epoch if site.books else None

@@ -1,0 +1,112 @@
+"""Whether a takeover would lose nothing now, and why not; whether messages may leave, and why not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from zerotail.core.epoch import Durability, Phase
+from zerotail.core.gate import Gate
+from zerotail.postgres.look import Books, EpochSeen, GateLook
+from zerotail.status.answers import SiteAnswers, Unanswered, find_active
+
+Answer = Literal["ready", "not ready", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything that was answered, and what follows at once from it."""
+
+    sites: Sequence[SiteAnswers]
+    gate: GateLook | Unanswered | None
+    """None when there was nobody to ask, or to ask for."""
+    teller: SiteAnswers | None
+    active: SiteAnswers | None
+    """The site of the epoch in force, whether it answers or not."""
+    other: SiteAnswers | None
+    """Where a takeover would go."""
+
+    @property
+    def books(self) -> Books | None:
+        """What the believed database says."""
+        return self.teller.books if self.teller else None
+
+    @property
+    def epoch(self) -> EpochSeen | None:
+        """The epoch in force."""
+        return self.books.epoch if self.books else None
+
+    @property
+    def exposed(self) -> bool:
+        """Whether messages leave without the other site."""
+        return self.epoch is not None and self.epoch.durability == Durability.EXPOSED.value
+
+
+def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
+    """Whether a takeover would lose nothing now, and why not."""
+    active, other, epoch = seen.active, seen.other, seen.epoch
+    if active is None or other is None or epoch is None:
+        return "unknown", tuple(_why_nobody_is_active(seen))
+    reasons = []
+    if seen.exposed:
+        reasons.append(f"{active.name} works without {other.name}, which may lack what was sent")
+    if active.look is None:
+        # The gate held back what the other site lacks, but whether the epoch was still gated only its own site knows.
+        what = f"nobody knows whether {other.name} has the last that {active.name} wrote"
+        reasons.append(f"{why_silent(active)}; {what}")
+    elif not gate_is_open(seen):
+        reasons.append(why_gate_is_closed(seen))
+    if other.look is None:
+        reasons.append(why_silent(other))
+    if epoch.phase == Phase.OPENED.value:
+        reasons.append(f"epoch {epoch.epoch} is opened and not live yet")
+    if isinstance(other.brokers, Unanswered) or other.brokers == 0:
+        reasons.append(f"no Kafka broker of {other.name} answers")
+    if not reasons:
+        return "ready", ()
+    unknown = active.look is None and other.look is not None and not seen.exposed
+    return "unknown" if unknown else "not ready", tuple(dict.fromkeys(reasons))
+
+
+def _why_nobody_is_active(seen: Seen) -> Iterator[str]:
+    for site in seen.sites:
+        if site.look is None:
+            yield why_silent(site)
+        elif site.books is None and site.look.role == "primary":
+            yield f"{site.name}'s database has not our tables: zerotail schema apply --site {site.name}"
+    if seen.books and not seen.epoch:
+        yield "there is no epoch yet: nothing has begun"
+
+
+def gate_is_open(seen: Seen) -> bool:
+    """Whether the other site has confirmed everything."""
+    return isinstance(seen.gate, GateLook) and seen.gate.verdict is Gate.OPEN
+
+
+def why_gate_is_closed(seen: Seen) -> str:
+    """The reason, with the names of the sites."""
+    active, other = seen.active, seen.other
+    if active is None or other is None:
+        return "no site is active"
+    if active.look is None:
+        return why_silent(active)
+    if find_active(seen.sites) is None:
+        return f"{active.name}'s database is no primary in an epoch of its own"
+    if other.look is None:
+        return why_silent(other)
+    if not isinstance(seen.gate, GateLook):
+        return f"{other.name}'s database did not answer the gate's question"
+    if seen.gate.verdict is Gate.BEHIND:
+        return f"{other.name} has not flushed the last {seen.gate.behind_bytes:,} bytes of {active.name}'s log"
+    if seen.gate.answer.in_recovery and seen.gate.answer.timeline == 0:
+        return f"{other.name}'s database receives no log from {active.name}"
+    return str(seen.gate.verdict.value).replace("the other site", other.name)
+
+
+def why_silent(site: SiteAnswers) -> str:
+    """Why a site's database says nothing."""
+    if not isinstance(site.database, Unanswered):
+        return f"{site.name}'s database says nothing of it"
+    how = {"silent": "does not answer", "nobody listens": "is down", "not asked": "was not asked"}
+    return f"{site.name}'s database {how[site.database.way]}"
