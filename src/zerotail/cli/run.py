@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zerotail.config import Configuration
+    from zerotail.core.identity import SiteName
+    from zerotail.running.report import Reporter
 
 
 def _run_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,8 +83,8 @@ def run_emitter(site: str, path: str | None, as_json: bool) -> int:
     from zerotail.running.emitter import Emitter
 
     configuration, _ = _load(path)
-    with _reporter(configuration, site) as report:
-        emitter = Emitter(configuration, _site(configuration, site), say, report)
+    with _reporter(configuration, site) as reporter:
+        emitter = Emitter(configuration, _site(configuration, site), say, reporter.say)
         return _until_stopped("emitter", site, emitter.run, emitter.stop, as_json)
 
 
@@ -104,12 +106,12 @@ def _run_application(
     prepare(configuration, where)
     from zerotail.spark.application import Application, run_parts
 
-    with _reporter(configuration, site) as report:
+    with _reporter(configuration, site) as reporter:
         application = Application(configuration, say)
         return _until_stopped(
             what,
             site,
-            lambda: run_parts(configuration, where, parts, report, application),
+            lambda: run_parts(configuration, where, parts, reporter.say, application),
             application.stop,
             as_json,
         )
@@ -122,7 +124,7 @@ def _load(path: str | None) -> tuple[Configuration, str]:
     return load(file), file
 
 
-def _site(configuration: Configuration, name: str) -> Any:
+def _site(configuration: Configuration, name: str) -> SiteName:
     from zerotail.core.identity import SiteName
     from zerotail.errors import Misused
 
@@ -131,12 +133,11 @@ def _site(configuration: Configuration, name: str) -> Any:
     return SiteName(name)
 
 
-def _reporter(configuration: Configuration, site: str) -> Any:
-    from contextlib import nullcontext
+def _reporter(configuration: Configuration, site: str) -> Reporter:
+    from zerotail.running.report import Reporter
 
-    from zerotail.running.report import unheard
-
-    return nullcontext(unheard)
+    where = _site(configuration, site)
+    return Reporter(configuration.sites[where].database.dsn.reveal(), where)
 
 
 def _until_stopped(what: str, site: str, run: Callable[[], int], stop: Callable[[], None], as_json: bool) -> int:

@@ -29,7 +29,7 @@ from zerotail.postgres.owed import find_feeds, find_lanes
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import topic_channels
 from zerotail.running.prepare import adapter_settings
-from zerotail.running.report import Report, Tell
+from zerotail.running.report import Say, Tell
 from zerotail.wiring import SiteAdapters, Stopped, drive
 
 EXIT_CODES = {End.SUPERSEDED: 6, End.NOT_ACTIVE: 7}
@@ -42,12 +42,12 @@ _RECORDS_AT_ONCE = 5_000
 class Emitter:
     """The senders of one site."""
 
-    def __init__(self, configuration: Configuration, site: SiteName, tell: Tell, report: Report) -> None:
+    def __init__(self, configuration: Configuration, site: SiteName, tell: Tell, say: Say) -> None:
         self._configuration = configuration
         self._site = site
         self._settings = adapter_settings(configuration, site)
         self._tell = tell
-        self._report = report
+        self._say = say
         self._stop = Event()
         self._exit_code = 0
         self._lock = Lock()
@@ -129,14 +129,14 @@ class Emitter:
         name, partition = lane.channel, lane.partition
 
         def heed(reason: str) -> None:
-            self._report("emitter", name, partition, "waiting" if reason else "working", reason)
+            self._say("emitter", name, partition, "waiting" if reason else "working", reason)
 
         return heed
 
     def _end(self, exit_code: int, lane: Lane, reason: str) -> None:
         with self._lock:
             self._exit_code = max(self._exit_code, exit_code)
-        self._report("emitter", lane.channel, lane.partition, "stopped", reason)
+        self._say("emitter", lane.channel, lane.partition, "stopped", reason)
         self._tell(f"ending: {_name_of(lane)}: {reason}")
         self._stop.set()
 

@@ -29,7 +29,7 @@ from zerotail.errors import Unavailable, Unfinished, ZerotailError
 from zerotail.ports import End
 from zerotail.running.emitter import EXIT_CODES
 from zerotail.running.parts import Parts
-from zerotail.running.report import Report, Tell
+from zerotail.running.report import Say, Tell
 from zerotail.spark.session import start_session
 
 _LOOK_SECONDS = 0.1
@@ -206,19 +206,17 @@ def open_session(configuration: Configuration, name: str) -> SparkSession:
     return start_session(f"zerotail {configuration.name} {name}", spark.master, settings)
 
 
-def run_parts(
-    configuration: Configuration, site: SiteName, parts: Parts, report: Report, application: Application
-) -> int:
+def run_parts(configuration: Configuration, site: SiteName, parts: Parts, say: Say, application: Application) -> int:
     """Run producers and stages at a site until the end; the exit code."""
     from zerotail.spark.running_producers import RunningProducers
     from zerotail.spark.running_stage import RunningStage
 
     def make_parts(spark: SparkSession) -> list[RunningPart]:
         running: list[RunningPart] = [
-            RunningStage(spark, configuration, site, part, report, application.stopping) for part in parts.stages
+            RunningStage(spark, configuration, site, part, say, application.stopping) for part in parts.stages
         ]
         if parts.producers:
-            running.append(RunningProducers(spark, configuration, site, parts.producers, report))
+            running.append(RunningProducers(spark, configuration, site, parts.producers, say))
         return running
 
     return application.run(site, make_parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -13,10 +15,10 @@ from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import ProducerPart
 from zerotail.running.prepare import adapter_settings, prepare
-from zerotail.running.report import Report
+from zerotail.running.report import Say
 from zerotail.spark.producer_query import Route, read_instructions, start_producer_query
 
-_ROLE = "producer"
+_ROLE: Final = "producer"
 
 
 class RunningProducers:
@@ -28,13 +30,13 @@ class RunningProducers:
         configuration: Configuration,
         site: SiteName,
         parts: tuple[ProducerPart, ...],
-        report: Report,
+        say: Say,
     ) -> None:
         self._spark = spark
         self._configuration = configuration
         self._site = site
         self._parts = parts
-        self._report = report
+        self._say = say
         self._settings = adapter_settings(configuration, site)
         self._database = Session(self._settings.dsn, "zerotail producers")
         self._names: dict[ProducerNumber, str] = {}
@@ -79,11 +81,11 @@ class RunningProducers:
     def waits(self, reason: str) -> None:
         """Say that nothing is sent, and why."""
         for part in self._parts:
-            self._report(_ROLE, part.name, 0, "waiting", reason)
+            self._say(_ROLE, part.name, None, "waiting", reason)
 
     def close(self) -> None:
         """Give back the session."""
         self._database.close()
 
     def _note(self, producer: ProducerNumber, partition: PartitionNumber, sent: int) -> None:
-        self._report(_ROLE, self._names[producer], partition, "working", "", sent=sent)
+        self._say(_ROLE, self._names[producer], partition, "working", "", sent=sent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from threading import Event
+from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -19,7 +20,7 @@ from zerotail.postgres.owed import backlog_bytes
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import StagePart
 from zerotail.running.prepare import NotActiveError, adapter_settings, prepare
-from zerotail.running.report import Report
+from zerotail.running.report import Say
 from zerotail.spark.stage_query import (
     FROM_THE_BEGINNING,
     StageTask,
@@ -28,7 +29,7 @@ from zerotail.spark.stage_query import (
 )
 from zerotail.wiring import SiteAdapters, run_to_end
 
-_ROLE = "stage"
+_ROLE: Final = "stage"
 _LOOK_SECONDS = 0.5
 _ROOM_SECONDS = 0.05
 
@@ -42,14 +43,14 @@ class RunningStage:
         configuration: Configuration,
         site: SiteName,
         part: StagePart,
-        report: Report,
+        say: Say,
         stopping: Event,
     ) -> None:
         self._spark = spark
         self._configuration = configuration
         self._site = site
         self._part = part
-        self._report = report
+        self._say = say
         self._stopping = stopping
         self._settings = adapter_settings(configuration, site)
         self._adapters = SiteAdapters(self._settings)
@@ -133,7 +134,7 @@ class RunningStage:
     def waits(self, reason: str) -> None:
         """Say that no partition makes progress, and why."""
         for partition in self._places or (PartitionNumber(0),):
-            self._report(_ROLE, self._part.name, partition, "waiting", reason)
+            self._say(_ROLE, self._part.name, partition, "waiting", reason)
 
     def close(self) -> None:
         """Give back sessions and clients."""
@@ -153,7 +154,7 @@ class RunningStage:
             "held": taken.held,
         }
         if taken.stopped is None:
-            self._report(_ROLE, self._part.name, partition, "working", "", **counters)
+            self._say(_ROLE, self._part.name, partition, "working", "", **counters)
         else:
             self._tell_stopped(partition, self._places[partition])
 
@@ -161,7 +162,7 @@ class RunningStage:
         if place.stopped is not None:
             poison = place.stopped
             reason = f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: "
-            self._report(_ROLE, self._part.name, partition, "stopped", reason + poison.reason)
+            self._say(_ROLE, self._part.name, partition, "stopped", reason + poison.reason)
 
     def _wait_for_room(self) -> None:
         """Take nothing more while the outside is owed too much, so that a slow receiver cannot fill the database."""
@@ -171,7 +172,7 @@ class RunningStage:
                 if not isinstance(owed, int) or owed < self._part.owed_bytes:
                     break
                 reason = f"{owed:,} bytes wait for acknowledgement, {self._part.owed_bytes:,} are allowed"
-                self._report(_ROLE, self._part.name, partition, "waiting", reason)
+                self._say(_ROLE, self._part.name, partition, "waiting", reason)
                 self._query_ends.wait(_ROOM_SECONDS)
 
 

@@ -21,11 +21,11 @@ import pytest
 from support.watched import CARDS, Watched, make_watched
 from zerotail.core.identity import PartitionNumber, SiteName
 from zerotail.deadline import Deadline, wait_until
-from zerotail.flow.report import Reporter
 from zerotail.lab.fault import continue_target, cut_link, heal_link, kill_target, start_target, stop_target
 from zerotail.lab.layout import Layout
 from zerotail.lab.link import CutMode
 from zerotail.postgres.connection import connect
+from zerotail.running.report import Reporter
 
 pytestmark = pytest.mark.servers
 

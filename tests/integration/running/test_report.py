@@ -14,11 +14,11 @@ from support.outside import wait_for
 from support.watched import Watched, make_watched
 from zerotail.core.identity import PartitionNumber, SiteName
 from zerotail.deadline import Deadline
-from zerotail.flow.report import Reporter
 from zerotail.lab.fault import continue_target, kill_target, start_target, stop_target
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.process import ProcessSeen, Report, read_reports, write_reports
+from zerotail.running.report import Reporter
 
 pytestmark = pytest.mark.servers
 
