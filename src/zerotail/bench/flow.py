@@ -118,7 +118,7 @@ def _pipelines(layout: Layout, settings: FlowSettings) -> tuple[Pipeline, Pipeli
     plain.write_text(yaml.safe_dump(_renamed(content)))
     return (
         Pipeline("zerotail", ("zerotail", "run", "all"), own, ("running stage", "running producers"), "bank"),
-        Pipeline("plain", ("zerotail.spark.plain_flow",), plain, ("running the plain pipeline",), "plain-bank"),
+        Pipeline("plain", ("zerotail.bench.plain",), plain, ("running the plain pipeline",), "plain-bank"),
     )
 
 

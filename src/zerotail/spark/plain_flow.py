@@ -4,14 +4,10 @@ The same rows, the same transform, the same handler, the same state in the same 
 order journal, no gate, no outbox, no recovery at another site: at least once, as pipelines are usually built. Rows go
 to Kafka through Spark's own sink; a task loads and stores its keys in one transaction and posts its messages itself.
 Its configuration is one like any other, with names of its own.
-
-    python -m zerotail.spark.plain_flow --config east/zerotail.yaml --site east
 """
 
 from __future__ import annotations
 
-import argparse
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from zerotail.channel.http import HttpReceiver
-from zerotail.config import Configuration, HttpChannel, load
+from zerotail.config import Configuration, HttpChannel
 from zerotail.core.emission import Lane
 from zerotail.core.gate import Asker, Release
 from zerotail.core.identity import (
@@ -45,7 +41,7 @@ from zerotail.handler import Record, State, apply_in_order, decode_value, encode
 from zerotail.ports import Accepted, LoadState, SendEmissions
 from zerotail.postgres.journal import load_state, store_state
 from zerotail.postgres.transaction import Session
-from zerotail.running.parts import Parts, StagePart, find_code_beside, plan_parts
+from zerotail.running.parts import Parts, StagePart
 from zerotail.running.prepare import adapter_settings, prepare
 from zerotail.spark.application import open_session
 from zerotail.spark.producer_query import Route, read_instructions
@@ -60,21 +56,6 @@ update zerotail.head set vector = coalesce((
         where producer.consumer = head.stage), '{}')
  where stage = %s
 """
-
-
-def main() -> int:
-    """Run until a signal."""
-    parser = argparse.ArgumentParser(prog="python -m zerotail.spark.plain_flow", description=__doc__)
-    parser.add_argument("--config", required=True)
-    parser.add_argument("--site", required=True)
-    options = parser.parse_args()
-    configuration, site = load(options.config), SiteName(options.site)
-    find_code_beside(options.config)
-    stop = Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    run(configuration, site, plan_parts(configuration), stop)
-    return 0
 
 
 def run(configuration: Configuration, site: SiteName, parts: Parts, stop: Event) -> None:
@@ -222,7 +203,3 @@ def _session(dsn: str) -> Session:
 @cache
 def _receiver(url: str, site: SiteName) -> HttpReceiver:
     return HttpReceiver(url, site)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
