@@ -24,7 +24,7 @@ from zerotail.core.identity import (
     StageName,
     Timeline,
 )
-from zerotail.core.poison import Decision, Poison
+from zerotail.core.poison import Decision, Poison, Remedy
 from zerotail.core.receiver import LaneRecord
 from zerotail.simulation.parts import (
     BLOCKED,
@@ -85,7 +85,8 @@ class NormalDay(Parts):
         else:
             values = server.table("outbox").get(feed.lane, ())[after : after + effect.limit]
         request = server.table("requests").get(key, (0, 0))
-        return ports.Fed(server.standing(), server.position, vector, request[0], Serial(after + 1), values)
+        stopped = self._head_read(server, (feed.consumer, feed.partition), head).stopped is not None
+        return ports.Fed(server.standing(), server.position, vector, request[0], Serial(after + 1), values, stopped)
 
     def _send_records(self, actor: Actor, effect: ports.SendRecords) -> Any:
         if not self.kafka_up[actor.site]:
@@ -132,10 +133,18 @@ class NormalDay(Parts):
             return UNREACHABLE
         if server.in_recovery:
             return READ_ONLY
-        if server.lineage.current.epoch != effect.epoch:
+        place = (effect.stage, effect.partition)
+        if server.waiting and server.locked([(SET, "heads", place, None)]):
+            return BLOCKED
+        if server.lineage.current.timeline != server.timeline:
             return OTHER_EPOCH
+        if server.tables["heads"][place].token != effect.expected:
+            return OTHER_HEAD
         poison = effect.poison
-        key = (effect.stage, effect.partition, poison.producer, poison.serial)
+        key = (*place, poison.producer, poison.serial)
+        known = server.table("poison").get(key)
+        if isinstance(known, Decision) and (known.remedy, known.digest) == (Remedy.SKIP, poison.digest):
+            return DONE
         return self._store(actor, server, [(SET, "poison", key, poison)], DONE, wait=True)
 
     def _claim_head(self, actor: Actor, effect: ports.ClaimHead) -> Any:

@@ -16,19 +16,30 @@ pytestmark = pytest.mark.servers
 
 TABLES = (
     "epoch", "producer", "instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt",
-    "rejoined", "step",
+    "rejoined", "step", "poison",
 )  # fmt: skip
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "writer": {
-        "insert": {"instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt"},
-        "update": {"head", "state", "request", "lane"},
+        "insert": {
+            "instruction",
+            "submission",
+            "head",
+            "segment",
+            "state",
+            "request",
+            "lane",
+            "outbox",
+            "doubt",
+            "poison",
+        },
+        "update": {"head", "state", "request", "lane", "poison"},
         "delete": {"submission", "state"},
         "truncate": set(),
     },
     "reader": {"insert": set(), "update": set(), "delete": set(), "truncate": set()},
     "operator": {
         "insert": {"epoch", "head", "rejoined", "step", "producer"},
-        "update": {"epoch", "head", "rejoined", "step", "doubt", "lane"},
+        "update": {"epoch", "head", "rejoined", "step", "doubt", "lane", "poison"},
         "delete": set(),
         "truncate": set(),
     },
