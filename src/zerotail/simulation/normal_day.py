@@ -36,6 +36,7 @@ from zerotail.simulation.parts import (
     READ_ONLY,
     UNREACHABLE,
     Actor,
+    DecidedNote,
     Parts,
 )
 from zerotail.simulation.postgres import EXTEND, SET, Server, Write
@@ -146,6 +147,26 @@ class NormalDay(Parts):
         if isinstance(known, Decision) and (known.remedy, known.digest) == (Remedy.SKIP, poison.digest):
             return DONE
         return self._store(actor, server, [(SET, "poison", key, poison)], DONE, wait=True)
+
+    def decide_poison(
+        self, actor: Actor, place: tuple[StageName, PartitionNumber], seen: Poison, decision: Decision | None
+    ) -> Any:
+        """An operator's word on the record that was seen where a partition stopped; None is to try again."""
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        key = (*place, seen.producer, seen.serial)
+        known = server.table("poison").get(key)
+        if not isinstance(known, Poison) or known.digest != seen.digest:
+            return ports.Refused("another record stands there, or it is decided already")
+        if seen.serial <= server.tables["heads"][place].vector[seen.producer]:
+            return ports.Refused("the record was taken meanwhile")
+        stored = self._store(actor, server, [(SET, "poison", key, decision)], DONE)
+        if isinstance(stored, ports.Done):
+            self.decided.append(DecidedNote(self.moment, *key, seen.digest, decision))
+        return stored
 
     def _claim_head(self, actor: Actor, effect: ports.ClaimHead) -> Any:
         server = self.server(actor)
