@@ -66,8 +66,7 @@ class Bug:
                 plans.Fault(1 + (step + spacing * number) % drawn.horizon, kind, lasting, drawn.seed + number)
                 for number, kind in enumerate(more)
             ]
-            before = changes.get("faults", drawn.faults)
-            changes["faults"] = tuple(sorted((*before, *extra), key=lambda fault: fault.step))
+            changes["faults"] = tuple(sorted((*drawn.faults, *extra), key=lambda fault: fault.step))
         return replace(drawn, **changes)
 
 
@@ -627,19 +626,16 @@ POISONED = {"poison": 2, "instructions": 16}
     "poison-decision-by-name-only",
     "a decision is carried out on whatever record has the producer and serial that it names",
     "I22",
-    where={
-        "poison": 1,
+    where=POISONED
+    | {
         "producers": 1,
         "partitions": 1,
         "clients": 3,
-        "instructions": 16,
         "two_stages": False,
-        "synchronous": False,
         "horizon": 900,
-        "faults": (),
-        "more_faults": (plans.LINK_ONE_WAY, plans.DB_FAILOVER, plans.TAKEOVER) * 6,
-        "spacing": 47,
-        "lasting": 100,
+        "more_faults": (plans.LINK_ONE_WAY, plans.TAKEOVER, plans.REJOIN) * 5,
+        "spacing": 60,
+        "lasting": 200,
     },
 )
 def _() -> list[Patch]:

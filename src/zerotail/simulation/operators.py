@@ -29,6 +29,9 @@ from zerotail.simulation.schedule import Process, Schedule
 from zerotail.simulation.topology import IN_APPLY, Ledger
 from zerotail.simulation.world import World
 
+_DELAYS = (1, 20, 200, 500, 900, 1400)
+"""Of decisions about records that stopped a partition, in ticks."""
+
 
 class Operators:
     """Starts the commands of operators as processes."""
@@ -131,13 +134,13 @@ class Operators:
     # Records that stopped a partition.
 
     def look_at_poison(self) -> int:
-        """Look at a site, mostly the active one; decide a while later about what was seen. When to look again."""
+        """Look at a site, mostly the active one; decide later about what was seen, twice. When to look again."""
         world, random = self.world, self.random
         site = world.active if random.randrange(8) else OTHER[world.active]
         for place, seen in self._stopped(site):
             decision = self._remedy(seen)
-            delay = random.choice((1, 20, 200, 1200))
-            self.schedule.at(world.time + delay, partial(self._decide, site, place, seen, decision))
+            for delay in random.sample(_DELAYS, 2):
+                self.schedule.at(world.time + delay, partial(self._decide, place, seen, decision))
         return random.choice((30, 60, 200))
 
     def decide_all(self) -> None:
@@ -149,7 +152,7 @@ class Operators:
         others = [feed for feed in world.topology.feeds if (feed.consumer, feed.partition) not in places]
         if not any(world.waiting(server, feed) for feed in others):
             for place, seen in stopped:
-                self._decide(world.active, place, seen, self._remedy(seen))
+                self._decide(place, seen, self._remedy(seen))
 
     def _stopped(self, site: SiteName) -> list[tuple[tuple[StageName, PartitionNumber], Poison]]:
         server = self.world.servers[site]
@@ -179,9 +182,9 @@ class Operators:
             Remedy.REPLACE, seen.digest, encode_value([random.randrange(3), random.randrange(1, 100), *flaw])
         )
 
-    def _decide(
-        self, site: SiteName, place: tuple[StageName, PartitionNumber], seen: Poison, decision: Decision | None
-    ) -> None:
+    def _decide(self, place: tuple[StageName, PartitionNumber], seen: Poison, decision: Decision | None) -> None:
+        """Say so at the site that is active by now; what was seen may have been seen elsewhere."""
+        site = self.world.active
         answer = self.world.decide_poison(Actor(site), place, seen, decision)
         if isinstance(answer, ports.Done):
             word = "retry" if decision is None else decision.remedy.value
