@@ -42,6 +42,8 @@ class Operators:
         self.errant = False
         """Whether they are wrong about which site is out."""
         self.power_on: Callable[[SiteName], None] = lambda _: None
+        self.attentive = False
+        """Whether they decide about records that stop a partition; else it stays stopped, for whoever runs it."""
         self.random = Random(0)  # noqa: S311
         """By which they decide about records that stopped a partition."""
         self.busy: dict[str, Process] = {}
@@ -197,7 +199,8 @@ class Operators:
         """One look of an operator who brings everything back, one command at a time."""
         world = self.world
         self.settle()
-        self.decide_all()
+        if self.attentive:
+            self.decide_all()
         if any(self.running(name) for name in self.busy):
             return
         active, standby = world.active, OTHER[world.active]

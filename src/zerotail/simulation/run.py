@@ -121,6 +121,7 @@ class Run:
         self.schedule = Schedule(self.world, random, plan.faults)
         self.operators = Operators(self.world, self.schedule)
         self.operators.errant = plan.errant
+        self.operators.attentive = plan.poison > 0
         self.operators.random = Random(plan.seed ^ 0x09E7)  # noqa: S311
         self.faults = Faults(self.world, self.schedule, self.operators)
         self.world.power_off = self.faults.power_off = self._power_off
