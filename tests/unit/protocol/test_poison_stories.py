@@ -29,7 +29,7 @@ from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
 from zerotail.flow.produce import STANDING_READS, produce
 from zerotail.flow.stage import Place, Stage, Taken, run_stage, take_batch
-from zerotail.handler import Emission, Given, Record, State, decode_value, encode_value
+from zerotail.handler import Emission, Given, Record, State, decode_value, describe, encode_value
 
 EAST = SiteName("east")
 EPOCH = epoch_of(1, 0)
@@ -179,6 +179,16 @@ def test_a_state_that_a_later_record_spoils_does_not_take_the_ones_before_it_alo
     taken = take([*map(number, range(1, 40)), number(0), *map(number, range(1, 20))], world)
     assert (taken.applied, taken.stopped.serial) == (39, 40)
     assert decode_value(world.state["total"]) == list(range(1, 40))
+    assert len(world.all(ports.LoadState)) == 2, "found by halves, not one by one"
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_an_error_whose_text_cannot_be_read_is_described_all_the_same() -> None:
+    assert describe(Unreadable()) == "Unreadable: (its text cannot be read)"
 
 
 def test_a_skipped_record_has_its_place_in_the_order_and_no_effect() -> None:
