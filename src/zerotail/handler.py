@@ -206,5 +206,13 @@ def describe(error: Exception) -> str:
     """An error of somebody's code in one line: what it is, what it says, and where it was raised."""
     steps = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(steps[-1].filename).name}:{steps[-1].lineno}" if steps else ""
-    said = " ".join(str(error).split())[:_LONGEST_REASON]
-    return f"{type(error).__name__}: {said}{where}"
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - the text of an error is somebody's code, too
+        said = "(its text cannot be read)"
+    return f"{type(error).__name__}: {printable(said)[:_LONGEST_REASON]}{where}"
+
+
+def printable(text: str) -> str:
+    """A text that a database can hold and a terminal can show: whatever is no plain sign is written as its number."""
+    return "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text)

@@ -171,6 +171,8 @@ class Fed(Result, frozen=True):
     first: Serial
     """Serial of the first row."""
     values: Sequence[bytes]
+    stopped: bool = False
+    """Whether the consumer waits for an operator: then its vector stands still for a reason."""
 
 
 # Kafka.
@@ -298,11 +300,13 @@ class RequestAgain(Effect, frozen=True):
 
 
 class RecordPoison(Effect, frozen=True):
-    """Say that a partition has stopped at a record; a decision about it that did not help is taken back."""
+    """Say that a partition has stopped at a record, if the head is still `expected`; a decision about it that did not
+    help is taken back.
+    """
 
     stage: StageName
     partition: PartitionNumber
-    epoch: Epoch
+    expected: Token
     poison: Poison
 
 

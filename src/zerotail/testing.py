@@ -25,10 +25,11 @@ from zerotail.errors import Misused
 from zerotail.handler import Handler, Value, decode_value, encode_value
 from zerotail.simulation import plan as plans
 from zerotail.simulation.history import check_run
-from zerotail.simulation.judge import Violation, Watch, judge
+from zerotail.simulation.judge import Watch, judge
 from zerotail.simulation.plan import Fault, Plan
 from zerotail.simulation.run import Instruction, Run
 from zerotail.simulation.topology import make_topology
+from zerotail.simulation.violation import Violation
 
 __all__ = ["Accepted", "Instruction", "Result", "Simulation", "Verdict"]
 

@@ -21,6 +21,7 @@ from zerotail.lab.status import LabStatus
 from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
+from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
 from zerotail.status.values import Status
 
@@ -259,6 +260,27 @@ class EmissionsSettleAnswer:
     left: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PoisonListAnswer:
+    """`zerotail poison list`."""
+
+    records: tuple[Spoiled, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonDecideAnswer:
+    """`zerotail poison retry`, `skip` and `replace`; not `changed` when the same was decided before."""
+
+    stage: str
+    partition: int
+    producer: int
+    serial: int
+    digest: str
+    decision: str
+    decided_by: str
+    changed: bool
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
@@ -280,6 +302,8 @@ ANSWERS: dict[str, type] = {
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
     "journal-compare": JournalCompareAnswer,
+    "poison-list": PoisonListAnswer,
+    "poison-decide": PoisonDecideAnswer,
     "reconcile": ReconcileAnswer,
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,

@@ -40,6 +40,7 @@ COMMANDS = {
     "journal": Entry("Look", "journal", "The order journal: show, tail, verify, compare site against site."),
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
+    "poison": Entry("Look", "poison", "Records that stopped a partition: list them, then retry, skip or replace."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, load, kill, cut, heal, destroy, down."),
     "bench": Entry("Rehearse", "bench", "What it costs, measured on real servers: flow, journal."),

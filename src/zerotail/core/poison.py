@@ -5,7 +5,7 @@ is stored, the partition stops, and an operator decides: try it again, skip it, 
 The decision becomes part of the segment that takes the record, under the chain's hash, so a replay at the other site
 decides alike.
 
-1. A decision is bound to producer, serial **and** digest (I22): a record with other bytes stops the partition again.
+1. A decision is bound to producer, serial **and** digest (I22): about a record with other bytes nothing was decided.
 2. A skipped record still has its position in the order; only the handler does not see it.
 """
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from zerotail.core import head as heads
-from zerotail.core.emission import Owed, number_emissions
+from zerotail.core.emission import LaneKey, Owed, number_emissions
 from zerotail.core.head import Head, Hint, Segment
 from zerotail.core.identity import Position, ProducerNumber, Serial
 from zerotail.core.poison import Decided, Decision, RecordName, Remedy
@@ -71,11 +71,8 @@ class Opened:
     order: Order
     records: Sequence[Record]
     keys: Sequence[Sequence[str]]
-
-    @property
-    def needed(self) -> list[str]:
-        """Every key, once."""
-        return sorted({key for some in self.keys for key in some})
+    needed: Sequence[str]
+    """Every key, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,32 @@ def open_order(handler: Handler, first: Position, order: Order) -> Opened:
             records.append(record)
     except Exception as error:
         raise SpoiledError(place, describe(error)) from error
-    return Opened(order, records, keys)
+    return Opened(order, records, keys, _needed(first, records, keys))
+
+
+def _needed(first: Position, records: Sequence[Record], keys: Sequence[Sequence[str]]) -> list[str]:
+    """Every key, once; `SpoiledError` when one of them is no text that a database can hold."""
+    try:
+        if str in set(map(type, keys)):
+            raise TypeError  # noqa: TRY301 - one text: each of its letters would pass for a key
+        needed = sorted({key for some in keys for key in some})
+        _require_texts(needed)
+    except (TypeError, ValueError):
+        for record, some in zip(records, keys, strict=True):
+            try:
+                _require_texts(some)
+            except (TypeError, ValueError) as error:
+                reason = f"keys() gave something that is no state key: {describe(error)}"
+                raise SpoiledError(record.position - first, reason) from error
+        raise
+    return needed
+
+
+def _require_texts(keys: Sequence[str] | str) -> None:
+    if isinstance(keys, str):
+        raise TypeError(f"the text {keys!r}, and not a list of texts")
+    if b"\0" in "".join(keys).encode():
+        raise ValueError("a key holds a zero byte")
 
 
 def apply_opened(
@@ -147,11 +169,8 @@ def apply_opened(
     hint: Hint | None,
 ) -> Applied:
     """Run the handler over opened records behind a head."""
-    state = State(stored)
     try:
-        said = apply_in_order(
-            rule.handler, opened.records, state, opened.keys, decided_at, head.chain, rule.partitions_of
-        )
+        said, changes = _run(rule, head, opened, stored, decided_at)
     except FailedError as failed:
         place = opened.records[failed.place].position - head.next_position
         raise SpoiledError(place, str(failed)) from failed
@@ -168,4 +187,32 @@ def apply_opened(
         hint=hint,
         decided=order.decided,
     )
-    return Applied(moved, segment, state.changes(), owed)
+    return Applied(moved, segment, changes, owed)
+
+
+def _run(
+    rule: Rule, head: Head, opened: Opened, stored: Mapping[str, bytes], decided_at: int
+) -> tuple[dict[LaneKey, list[bytes]], dict[str, bytes | None]]:
+    """What the handler says and what it changes; `FailedError` also where it leaves a state that cannot be stored."""
+
+    def until(count: int) -> tuple[dict[LaneKey, list[bytes]], State]:
+        state = State(stored)
+        records, keys = opened.records[:count], opened.keys[:count]
+        return apply_in_order(rule.handler, records, state, keys, decided_at, head.chain, rule.partitions_of), state
+
+    said, state = until(len(opened.records))
+    try:
+        return said, state.changes()
+    except Exception as error:
+        # Behind `sound` records the state can be stored, behind `spoiled` it cannot: the one between them did it.
+        sound, spoiled = 0, len(opened.records)
+        while spoiled - sound > 1:
+            middle = (sound + spoiled) // 2
+            try:
+                until(middle)[1].changes()
+                sound = middle
+            except FailedError:
+                raise
+            except Exception:  # noqa: BLE001 - whatever the values of somebody's state raise when they are encoded
+                spoiled = middle
+        raise FailedError(spoiled - 1, f"the state cannot be stored: {describe(error)}") from error

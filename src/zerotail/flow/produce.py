@@ -38,7 +38,8 @@ def produce(feed: Feed, site: SiteName, *, limit: int = 500) -> Story[End]:
             continue
         if not fed.standing.live_at(site):
             return End.NOT_ACTIVE
-        standing_reads = 0 if fed.vector != vector else standing_reads + 1
+        # Where an operator has to decide first, sending again and again would only fill Kafka.
+        standing_reads = 0 if fed.stopped or fed.vector != vector else standing_reads + 1
         vector = fed.vector
         if sent is None:
             sent = Serial(fed.first - 1)

@@ -190,7 +190,7 @@ def take_batch(stage: Stage, place: Place, batch: Batch, hint: Hint, at: int) ->
     poison = Poison(
         order.producers[count], order.serials[count], head.next_position, order.digests[count], str(spoiled)
     )
-    if isinstance((yield RecordPoison(stage.name, stage.partition, head.epoch, poison)), Refused):
+    if isinstance((yield RecordPoison(stage.name, stage.partition, head.token, poison)), Refused):
         return End.SUPERSEDED
     return _taken(head, count, admitted, poison)
 

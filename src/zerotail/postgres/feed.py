@@ -12,6 +12,7 @@ from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
 from zerotail.postgres.lineage import read_position, read_standing, require_at_work
 from zerotail.postgres.outbox import read_messages
+from zerotail.postgres.poison import read_poison
 from zerotail.postgres.transaction import Declined
 
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('zerotail.instruction', 0) + %s * 65536 + %s)"
@@ -82,7 +83,9 @@ def read_feed(connection: Connection, effect: ReadFeed) -> Fed:
     ).fetchone()
     standing = read_standing(connection)
     position = read_position(connection)
-    return Fed(standing, position, vector, request[0] if request else 0, Serial(after + 1), values)
+    _, stopped = read_poison(connection, feed.consumer, feed.partition, head)
+    number = request[0] if request else 0
+    return Fed(standing, position, vector, number, Serial(after + 1), values, stopped is not None)
 
 
 def _values_behind(connection: Connection, feed: Feed, after: Serial, limit: int) -> list[bytes]:

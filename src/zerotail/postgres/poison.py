@@ -1,4 +1,7 @@
-"""Records that stopped a partition, and what operators decided about them."""
+"""Records that stopped a partition, and what operators decided about them: what a stage writes and reads.
+
+The operator's side is in `postgres/remedy.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,19 @@ _READ = """
 select producer, serial, position, digest, reason, decision, replacement
   from zerotail.poison where stage = %s and partition = %s
 """
-# A decision that did not help is taken back, except that a skipped or replaced record never changes again.
+# The head stands still until the end of the transaction: nobody who was replaced takes a decision back.
+_HOLD = """
+select from zerotail.head
+ where stage = %s and partition = %s and epoch = %s and segment = %s and chain = %s and claim = %s for share
+"""
+# A decision that did not help is taken back; to skip a record always helps, so that one stays.
 _RECORD = """
 insert into zerotail.poison as known (stage, partition, producer, serial, position, digest, reason)
 values (%s, %s, %s, %s, %s, %s, %s)
 on conflict (stage, partition, producer, serial) do update
    set digest = excluded.digest, position = excluded.position, reason = excluded.reason, attempts = known.attempts + 1,
        decision = '', replacement = null, decided_by = '', decided_at = null
+ where known.decision <> 'skip' or known.digest <> excluded.digest
 """
 
 
@@ -45,19 +54,13 @@ def read_poison(
 
 def record_poison(connection: Connection, effect: RecordPoison) -> Done:
     """The partition has stopped at this record."""
-    if read_standing(connection).epoch != effect.epoch:
+    place, expected, poison = (effect.stage, effect.partition), effect.expected, effect.poison
+    token = (expected.epoch, expected.segment, expected.chain, expected.claim)
+    if connection.execute(_HOLD.encode(), (*place, *token)).fetchone() is None:
+        raise Declined("the head has moved")
+    standing = read_standing(connection)
+    if standing.lineage.current.timeline != standing.timeline:
         raise Declined("another epoch is current")
-    poison = effect.poison
-    connection.execute(
-        _RECORD.encode(),
-        (
-            effect.stage,
-            effect.partition,
-            poison.producer,
-            poison.serial,
-            poison.position,
-            poison.digest,
-            poison.reason,
-        ),
-    )
+    found = (poison.producer, poison.serial, poison.position, poison.digest, poison.reason)
+    connection.execute(_RECORD.encode(), (*place, *found))
     return Done(read_position(connection))

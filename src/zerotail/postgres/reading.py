@@ -232,7 +232,9 @@ def _journal(
         runs = row.runs()
         own = [value for run in runs for value in _run_values(effect, stored, row, *run)]
         digests = tuple(map(digest_of, own))
-        content = input_content(row.epoch, row.segment, row.first_position, row.decided_at, row.version, runs, digests)
+        content = input_content(
+            row.epoch, row.segment, row.first_position, row.decided_at, row.version, runs, digests, row.decided
+        )
         segments.append(
             Segment(
                 row.segment,
@@ -246,6 +248,7 @@ def _journal(
                 content,
                 row.chain,
                 row.output_chain,
+                row.decided,
             )
         )
         values.append(own)

@@ -17,9 +17,10 @@ from multiprocessing.pool import AsyncResult, Pool
 
 from zerotail.simulation import bugs
 from zerotail.simulation.history import check_run
-from zerotail.simulation.judge import Violation, Watch, judge
+from zerotail.simulation.judge import Watch, judge
 from zerotail.simulation.plan import Plan, draw
 from zerotail.simulation.run import Run
+from zerotail.simulation.violation import Violation
 
 BLOCK = 40
 SAMPLE = 10

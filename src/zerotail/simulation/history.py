@@ -21,6 +21,7 @@ from zerotail.core.identity import (
     Incarnation,
     Lsn,
     PartitionNumber,
+    Position,
     ProducerName,
     ProducerNumber,
     Serial,
@@ -28,16 +29,18 @@ from zerotail.core.identity import (
     StageName,
     Timeline,
 )
+from zerotail.core.poison import Decided, Decision, Remedy
 from zerotail.core.record import digest_of
 from zerotail.drill import history as drill
 from zerotail.drill.checker import SIMULATED, check
 from zerotail.failover.replay import Replay
-from zerotail.simulation.judge import Violation, Watch
+from zerotail.simulation.judge import Watch
 from zerotail.simulation.outside import Attempt
-from zerotail.simulation.parts import OTHER
+from zerotail.simulation.parts import OTHER, DecidedNote
 from zerotail.simulation.postgres import Server
 from zerotail.simulation.run import Run
 from zerotail.simulation.topology import HOP, D
+from zerotail.simulation.violation import Violation
 from zerotail.simulation.world import World
 
 
@@ -46,8 +49,16 @@ def check_run(run: Run, watch: Watch) -> list[Violation]:
     names = producer_names(run.world)
     numbers = {name: number for number, name in names.items()}
 
+    decided = {
+        (server.site, *place, segment.segment): segment.decided
+        for server in run.world.servers.values()
+        for place, segments in server.table("segments").items()
+        for segment in segments
+    }
+
     def content_of(segment: drill.FinalSegment) -> bytes:
-        return chained_bytes(segment, numbers)
+        name = (segment.site, segment.stage, segment.partition, segment.segment)
+        return chained_bytes(segment, numbers, decided[name])
 
     verdict = check(history_of(run, watch), SIMULATED, content_of=content_of)
     return [Violation(violation.rule, violation.says) for violation in verdict.violations]
@@ -61,14 +72,20 @@ def producer_names(world: World) -> dict[ProducerNumber, ProducerName]:
     return names
 
 
-def chained_bytes(segment: drill.FinalSegment, numbers: dict[ProducerName, ProducerNumber]) -> bytes:
+def chained_bytes(
+    segment: drill.FinalSegment, numbers: dict[ProducerName, ProducerNumber], decided: Sequence[Decided]
+) -> bytes:
     """The bytes that the chain covers: written anew from the description, not taken from `core.chain`."""
     version = segment.version.encode()
     content = struct.pack("<QQQq", segment.epoch, segment.segment, segment.first_position, segment.decided_at)
     content += struct.pack("<H", len(version)) + version
     for producer, first, count in ((run.producer, run.first_serial, run.count) for run in segment.runs):
         content += struct.pack("<IQI", numbers[producer], first, count)
-    return content + b"".join(bytes.fromhex(digest) for digest in segment.inputs)
+    content += b"".join(bytes.fromhex(digest) for digest in segment.inputs)
+    for place, decision in decided:
+        content += struct.pack("<IBI", place, 1 if decision.remedy is Remedy.SKIP else 2, len(decision.value))
+        content += decision.value
+    return content
 
 
 def history_of(run: Run, watch: Watch) -> list[drill.AnyEvent]:
@@ -99,6 +116,8 @@ def _events(run: Run, watch: Watch) -> Iterator[_Event]:
         for number in range(doubt.first, doubt.last + 1):
             fields = _lane_fields(doubt.lane) | {"number": number, **_claim_fields(doubt)}
             yield time, "sender", drill.DoubtListed, fields
+    for decided in _surviving_decisions(run.world):
+        yield decided.time, "operator", drill.PoisonDecided, _poison_decided(decided, names)
     for note in run.world.outside:
         yield _outside(note)
     end = run.world.moment + 1
@@ -109,6 +128,28 @@ def _events(run: Run, watch: Watch) -> Iterator[_Event]:
     else:
         yield end + 9, "run", drill.LimitReached, {"rule": "L2", "what": "rest"}
     yield from _final(run, names, end + 10)
+
+
+def _surviving_decisions(world: World) -> list[DecidedNote]:
+    """Those that the final database holds: a takeover may lose one before anything depended on it."""
+    held = {
+        id(value)
+        for entry in world.servers[world.active].log
+        for _, table, _, value in entry.writes
+        if table == "poison" and isinstance(value, Decision)
+    }
+    return [note for note in world.decided if id(note.decision) in held]
+
+
+def _poison_decided(note: DecidedNote, names: dict[ProducerNumber, ProducerName]) -> dict[str, Any]:
+    return {
+        "stage": note.stage,
+        "producer": names[note.producer],
+        "partition": note.partition,
+        "serial": note.serial,
+        "digest": note.digest.hex(),
+        "decision": "retry" if note.decision is None else note.decision.remedy.value,
+    }
 
 
 def _declared(run: Run, names: dict[ProducerNumber, ProducerName]) -> Iterator[_Event]:
@@ -299,6 +340,11 @@ def _segment(
         "first_position": segment.first_position,
         "runs": tuple(drill.Run(names[producer], first, count) for producer, first, count in segment.runs),
         "inputs": tuple(digest.hex() for digest in segment.digests),
+        "skipped": tuple(
+            Position(segment.first_position + place)
+            for place, decision in segment.decided
+            if decision.remedy is Remedy.SKIP
+        ),
         "emissions": tuple(
             drill.Emission(channel, EmissionNumber(number), _digest(value), target)
             for (channel, target), (first, emitted) in owed.items()

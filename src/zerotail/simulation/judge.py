@@ -11,7 +11,6 @@ while the run goes on, with the world's own knowledge, not with the evidence tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from zerotail import ports
 from zerotail.core.emission import Lane
@@ -25,16 +24,10 @@ from zerotail.failover.replay import Replay
 from zerotail.simulation.outside import Attempt, Receiver
 from zerotail.simulation.parts import OTHER, Witness
 from zerotail.simulation.postgres import EXTEND, Server
+from zerotail.simulation.remedies import judge_decisions
 from zerotail.simulation.run import Run
+from zerotail.simulation.violation import Violation
 from zerotail.simulation.world import World
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule that does not hold, and what shows it."""
-
-    rule: str
-    text: str
 
 
 class Watch(Witness):
@@ -144,6 +137,8 @@ def judge(run: Run, watch: Watch) -> list[Violation]:
     server = world.servers[world.active]
     reference, problems = _reference(world, server)
     found += problems
+    if not problems:
+        found += judge_decisions(world, server)
     at_rest = run.quiet_at is not None
     for lane, receiver in world.receivers.items():
         found += _judge_lane(receiver, reference.get(lane, []), watch, complete=at_rest and not problems)
@@ -224,6 +219,8 @@ def _judge_segment(
         return Violation("S2", f"segment {number} has records without a row")
     if any(digest_of(value) != digest for value, digest in zip(values, segment.digests, strict=True)):
         return Violation("S2", f"segment {number} applied a record that differs from its row")
+    if any(decision.digest != segment.digests[place] for place, decision in segment.decided):
+        return Violation("I22", f"segment {number} carries out a decision about another record")
     return None
 
 

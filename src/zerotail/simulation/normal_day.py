@@ -24,7 +24,7 @@ from zerotail.core.identity import (
     StageName,
     Timeline,
 )
-from zerotail.core.poison import Decision, Poison
+from zerotail.core.poison import Decision, Poison, Remedy
 from zerotail.core.receiver import LaneRecord
 from zerotail.simulation.parts import (
     BLOCKED,
@@ -36,6 +36,7 @@ from zerotail.simulation.parts import (
     READ_ONLY,
     UNREACHABLE,
     Actor,
+    DecidedNote,
     Parts,
 )
 from zerotail.simulation.postgres import EXTEND, SET, Server, Write
@@ -85,7 +86,8 @@ class NormalDay(Parts):
         else:
             values = server.table("outbox").get(feed.lane, ())[after : after + effect.limit]
         request = server.table("requests").get(key, (0, 0))
-        return ports.Fed(server.standing(), server.position, vector, request[0], Serial(after + 1), values)
+        stopped = self._head_read(server, (feed.consumer, feed.partition), head).stopped is not None
+        return ports.Fed(server.standing(), server.position, vector, request[0], Serial(after + 1), values, stopped)
 
     def _send_records(self, actor: Actor, effect: ports.SendRecords) -> Any:
         if not self.kafka_up[actor.site]:
@@ -132,11 +134,39 @@ class NormalDay(Parts):
             return UNREACHABLE
         if server.in_recovery:
             return READ_ONLY
-        if server.lineage.current.epoch != effect.epoch:
+        place = (effect.stage, effect.partition)
+        if server.waiting and server.locked([(SET, "heads", place, None)]):
+            return BLOCKED
+        if server.lineage.current.timeline != server.timeline:
             return OTHER_EPOCH
+        if server.tables["heads"][place].token != effect.expected:
+            return OTHER_HEAD
         poison = effect.poison
-        key = (effect.stage, effect.partition, poison.producer, poison.serial)
+        key = (*place, poison.producer, poison.serial)
+        known = server.table("poison").get(key)
+        if isinstance(known, Decision) and (known.remedy, known.digest) == (Remedy.SKIP, poison.digest):
+            return DONE
         return self._store(actor, server, [(SET, "poison", key, poison)], DONE, wait=True)
+
+    def decide_poison(
+        self, actor: Actor, place: tuple[StageName, PartitionNumber], seen: Poison, decision: Decision | None
+    ) -> Any:
+        """An operator's word on the record that was seen where a partition stopped; None is to try again."""
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery:
+            return READ_ONLY
+        key = (*place, seen.producer, seen.serial)
+        known = server.table("poison").get(key)
+        if not isinstance(known, Poison) or known.digest != seen.digest:
+            return ports.Refused("another record stands there, or it is decided already")
+        if seen.serial <= server.tables["heads"][place].vector[seen.producer]:
+            return ports.Refused("the record was taken meanwhile")
+        stored = self._store(actor, server, [(SET, "poison", key, decision)], DONE)
+        if isinstance(stored, ports.Done):
+            self.decided.append(DecidedNote(self.moment, *key, seen.digest, decision))
+        return stored
 
     def _claim_head(self, actor: Actor, effect: ports.ClaimHead) -> Any:
         server = self.server(actor)

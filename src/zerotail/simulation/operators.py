@@ -9,20 +9,28 @@ that remembers claims may take messages of both without an alarm (I21).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import Any
 
 from zerotail import ports
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, works_at
-from zerotail.core.identity import EmissionNumber, SiteName, Timeline
+from zerotail.core.identity import EmissionNumber, PartitionNumber, SiteName, StageName, Timeline
+from zerotail.core.poison import Decision, Poison, Remedy
 from zerotail.core.receiver import DoubtPolicy
 from zerotail.failover.handover import hand_over
 from zerotail.failover.rejoin import rejoin
 from zerotail.failover.takeover import expose, take_over
+from zerotail.handler import encode_value
 from zerotail.simulation import plan as plans
 from zerotail.simulation.parts import NUMBER, OTHER, SITES, Actor
 from zerotail.simulation.schedule import Process, Schedule
+from zerotail.simulation.topology import IN_APPLY, Ledger
 from zerotail.simulation.world import World
+
+_DELAYS = (1, 20, 200, 500, 900, 1400)
+"""Of decisions about records that stopped a partition, in ticks."""
 
 
 class Operators:
@@ -34,6 +42,10 @@ class Operators:
         self.errant = False
         """Whether they are wrong about which site is out."""
         self.power_on: Callable[[SiteName], None] = lambda _: None
+        self.attentive = False
+        """Whether they decide about records that stop a partition; else it stays stopped, for whoever runs it."""
+        self.random = Random(0)  # noqa: S311
+        """By which they decide about records that stopped a partition."""
         self.busy: dict[str, Process] = {}
         """Commands that run, by name; in the healed phase there is one of each kind at most."""
 
@@ -121,12 +133,74 @@ class Operators:
         senders = [process for process in self.schedule.processes if process.name.startswith(name)]
         return any(process.frozen_until > self.world.time for process in senders) or len(senders) > 1
 
+    # Records that stopped a partition.
+
+    def look_at_poison(self) -> int:
+        """Look at a site, mostly the active one; decide later about what was seen, twice. When to look again."""
+        world, random = self.world, self.random
+        site = world.active if random.randrange(8) else OTHER[world.active]
+        for place, seen in self._stopped(site):
+            decision = self._remedy(seen)
+            for delay in random.sample(_DELAYS, 2):
+                self.schedule.at(world.time + delay, partial(self._decide, place, seen, decision))
+        return random.choice((30, 60, 200))
+
+    def decide_all(self) -> None:
+        """Once every partition that has not stopped is done: no other one has to wait for them."""
+        world = self.world
+        server = world.servers[world.active]
+        stopped = self._stopped(world.active)
+        places = [place for place, _ in stopped]
+        others = [feed for feed in world.topology.feeds if (feed.consumer, feed.partition) not in places]
+        if not any(world.waiting(server, feed) for feed in others):
+            for place, seen in stopped:
+                self._decide(place, seen, self._remedy(seen))
+
+    def _stopped(self, site: SiteName) -> list[tuple[tuple[StageName, PartitionNumber], Poison]]:
+        server = self.world.servers[site]
+        if not server.up or not self.world.site_up[site]:
+            return []
+        heads = server.tables["heads"]
+        return [
+            (key[:2], row)
+            for key, row in server.table("poison").items()
+            if isinstance(row, Poison) and row.serial > heads[key[:2]].vector[row.producer]
+        ]
+
+    def _remedy(self, seen: Poison) -> Decision | None:
+        """Try again, perhaps with repaired code; skip; or replace, perhaps by something no better."""
+        random = self.random
+        chosen = random.randrange(6)
+        if chosen < 2:
+            if chosen == 0 or self.schedule.healed:
+                for stage in self.world.topology.stages:
+                    if isinstance(stage.handler, Ledger):
+                        stage.handler.repaired = True
+            return None
+        if chosen < 4:
+            return Decision(Remedy.SKIP, seen.digest)
+        flaw = [IN_APPLY] if random.randrange(4) == 0 else []
+        return Decision(
+            Remedy.REPLACE, seen.digest, encode_value([random.randrange(3), random.randrange(1, 100), *flaw])
+        )
+
+    def _decide(self, place: tuple[StageName, PartitionNumber], seen: Poison, decision: Decision | None) -> None:
+        """Say so at the site that is active by now; what was seen may have been seen elsewhere."""
+        site = self.world.active
+        answer = self.world.decide_poison(Actor(site), place, seen, decision)
+        if isinstance(answer, ports.Done):
+            word = "retry" if decision is None else decision.remedy.value
+            self.schedule.mark(f"poison: {word}")
+            self.schedule.tell(f"operator at {site}: {word} {seen.producer}:{seen.serial} of {place[0]}/{place[1]}")
+
     # When everything is healed.
 
     def heal(self, wish: str) -> None:
         """One look of an operator who brings everything back, one command at a time."""
         world = self.world
         self.settle()
+        if self.attentive:
+            self.decide_all()
         if any(self.running(name) for name in self.busy):
             return
         active, standby = world.active, OTHER[world.active]

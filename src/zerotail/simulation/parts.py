@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from zerotail import ports
 from zerotail.core.emission import Lane
@@ -20,10 +20,12 @@ from zerotail.core.identity import (
     Incarnation,
     PartitionNumber,
     ProducerNumber,
+    Serial,
     SiteName,
     StageName,
     TopicName,
 )
+from zerotail.core.poison import Decision
 from zerotail.core.receiver import DoubtPolicy, ReceiverClass
 from zerotail.failover.takeover import Pipeline
 from zerotail.flow.stage import Stage
@@ -69,6 +71,18 @@ class Topology:
     def pipeline(self) -> Pipeline:
         """The part that a takeover has to know."""
         return Pipeline(self.stages, self.producers, self.lanes)
+
+
+class DecidedNote(NamedTuple):
+    """An operator's decision, as it was stored; None is to try again."""
+
+    time: int
+    stage: StageName
+    partition: PartitionNumber
+    producer: ProducerNumber
+    serial: Serial
+    digest: bytes
+    decision: Decision | None
 
 
 class Actor:
@@ -133,6 +147,8 @@ class Parts:
         """In the operators' notebook: the site that went on last."""
         self.out: SiteName | None = None
         """In the operators' notebook: the site that was declared out and has not been brought back."""
+        self.decided: list[DecidedNote] = []
+        """What operators decided about records that stopped a partition, in order."""
         self.power_off: Callable[[SiteName], None] = lambda _: None
         self.witness: Witness = Witness()
         self._logs_made = 0
@@ -208,17 +224,18 @@ class Parts:
         row: tuple[Epoch, Incarnation, int, int] = server.table("lanes").get(lane, (Epoch(0), Incarnation(0), 0, 0))
         return row
 
+    def waiting(self, server: Server, feed: ports.Feed) -> int:
+        """How many rows of a feed its consumer has not taken."""
+        rows = (
+            server.table("outbox").get(feed.lane, ())
+            if feed.lane
+            else server.table("instructions").get((feed.producer, feed.partition), ())
+        )
+        return len(rows) - int(server.tables["heads"][feed.consumer, feed.partition].vector[feed.producer])
+
     def left(self, server: Server) -> ports.Drained:
         """What is submitted and not applied, owed and not acknowledged, doubtful and not settled."""
-        heads = server.tables["heads"]
-        instructions = 0
-        for feed in self.topology.feeds:
-            rows = (
-                server.table("outbox").get(feed.lane, ())
-                if feed.lane
-                else server.table("instructions").get((feed.producer, feed.partition), ())
-            )
-            instructions += len(rows) - heads[feed.consumer, feed.partition].vector[feed.producer]
+        instructions = sum(self.waiting(server, feed) for feed in self.topology.feeds)
         emissions = doubts = 0
         for lane in self.topology.lanes:
             _, _, acknowledged, intended = self._lane(server, lane)

@@ -87,6 +87,8 @@ class Plan:
     """Operators believe that a site is out which is only cut off, and take over at one that they declared
     out.
     """
+    poison: int = 0
+    """One instruction in so many stops its partition, until an operator decides about it; 0 for none."""
     faults: tuple[Fault, ...] = ()
     heal: str = REJOIN
     """What operators do when all is healed: bring the other site back, or also hand over to it."""
@@ -117,6 +119,7 @@ def draw(seed: int) -> Plan:
         errant=errant,
         faults=tuple(_draw_faults(random, horizon)),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
+        poison=random.choice((0, 0, 0, 2, 5)),
     )
 
 

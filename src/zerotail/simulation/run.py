@@ -24,13 +24,13 @@ from zerotail.flow.emit import Sender, emit
 from zerotail.flow.produce import produce
 from zerotail.flow.stage import run_stage
 from zerotail.flow.submit import submit
-from zerotail.handler import encode_value
+from zerotail.handler import decode_value, encode_value
 from zerotail.simulation.faults import Faults
 from zerotail.simulation.operators import Operators
 from zerotail.simulation.parts import NUMBER, OTHER, SITES, Topology
 from zerotail.simulation.plan import Fault, Plan
 from zerotail.simulation.schedule import CRASHED, Process, Schedule
-from zerotail.simulation.topology import make_topology
+from zerotail.simulation.topology import FLAWS, make_topology
 from zerotail.simulation.world import World
 
 SAFETY_TIME = 20_000
@@ -121,6 +121,8 @@ class Run:
         self.schedule = Schedule(self.world, random, plan.faults)
         self.operators = Operators(self.world, self.schedule)
         self.operators.errant = plan.errant
+        self.operators.attentive = plan.poison > 0
+        self.operators.random = Random(plan.seed ^ 0x09E7)  # noqa: S311
         self.faults = Faults(self.world, self.schedule, self.operators)
         self.world.power_off = self.faults.power_off = self._power_off
         self.faults.power_on = self.operators.power_on = self._power_on
@@ -247,6 +249,8 @@ class Run:
         for client in self.clients:
             client.next()
         schedule.at(3, self._replicate)
+        if self.plan.poison:
+            schedule.at(30, self._attend)
         self._turn_until(lambda: schedule.step >= self.plan.horizon, SAFETY_TIME)
         self._heal()
         self._turn_until(lambda: self.quiet_at is not None, LIVENESS_TIME)
@@ -265,6 +269,12 @@ class Run:
             self.world.write_background()
         self.world.replicate(bits & 7, (bits >> 3) & 7)
         self.schedule.at(self.world.time + 4 + (bits >> 6), self._replicate)
+
+    def _attend(self) -> None:
+        """Operators look now and then whether a partition waits for them."""
+        if not self.schedule.healed:
+            delay = self.operators.look_at_poison()
+            self.schedule.at(self.world.time + delay, self._attend)
 
     def _heal(self) -> None:
         self.schedule.healed = True
@@ -303,14 +313,23 @@ class Run:
 def draw_instructions(plan: Plan, topology: Topology) -> list[Instruction]:
     """Instructions for every producer that is not a stage."""
     random = Random(plan.seed ^ 0x1257)  # noqa: S311
+    flaws = Random(plan.seed ^ 0xF1A3)  # noqa: S311
     producers = sorted({feed.producer for feed in topology.feeds if feed.lane is None})
     instructions: list[Instruction] = []
     for number in range(plan.instructions):
         producer = producers[number % len(producers)]
         partition = PartitionNumber(random.randrange(plan.partitions))
         value = encode_value([random.randrange(3), random.randrange(1, 100)])
+        if plan.poison and flaws.randrange(plan.poison) == 0:
+            value = _spoiled(value, flaws)
         instructions.append(Instruction(f"i{number}", producer, partition, value))
     return instructions
+
+
+def _spoiled(value: bytes, random: Random) -> bytes:
+    """The value with something wrong about it; sometimes it cannot even be read."""
+    flaw = random.choice((None, *FLAWS))
+    return value[:-1] if flaw is None else encode_value([*decode_value(value), flaw])
 
 
 __all__ = ["Lane", "Run", "draw_instructions"]

@@ -27,6 +27,7 @@ MAY_BE_LOST: frozenset[type[ports.Effect]] = frozenset(
         ports.SendRecords,
         ports.Commit,
         ports.RequestAgain,
+        ports.RecordPoison,
         ports.ClaimLane,
         ports.RecordIntent,
         ports.RecordAcknowledged,

@@ -28,31 +28,46 @@ X = ProducerNumber(9)
 FIRST_INNER = 20
 
 
+# What may be wrong with an instruction, as the last part of its value.
+IN_KEYS, IN_APPLY, IN_CODE, LATER = "in keys", "in apply", "in code", "later"
+FLAWS = (IN_KEYS, IN_APPLY, IN_CODE, LATER)
+
+
 class Ledger:
     """Adds up amounts per account, and tells the bank; every seventh amount says nothing, every fifth
     twice.
+
+    It fails at a value with a flaw: when it is asked for keys, after it has booked the amount, or as long as its code
+    is not repaired. A flaw that is for later shows in the next stage.
     """
 
     def __init__(self, channel: str, hop: bool = False) -> None:
         self._channel = channel
         self._hop = hop
+        self.repaired = False
 
     def keys(self, record: Record) -> list[str]:
         """The account."""
+        if record.value[-1] == IN_KEYS:
+            raise ValueError("no account")
         return [f"a{record.value[0]}"]
 
     def apply(self, record: Record, state: State, given: Given) -> list[Emission]:
         """Book one amount."""
         account, amount = record.value[:2]
+        flaw = record.value[-1]
         key = f"a{account}"
         balance = state.get(key, 0) + amount
         state[key] = balance
+        if flaw == IN_APPLY or (flaw == IN_CODE and not self.repaired):
+            raise ValueError("no such amount")
         said = [record.producer, record.serial, record.position, balance, given.now.microsecond]
         emissions = [] if amount % 7 == 0 else [Emission(self._channel, said)]
         if amount % 5 == 0:
             emissions.append(Emission(self._channel, [*said, given.random.getrandbits(16)]))
         if self._hop and amount % 3:
-            emissions.append(Emission(HOP, [account, amount, balance, record.position], key))
+            handed_on = [account, amount, balance, record.position]
+            emissions.append(Emission(HOP, [*handed_on, IN_APPLY] if flaw == LATER else handed_on, key))
         return emissions
 
 

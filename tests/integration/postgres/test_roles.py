@@ -16,7 +16,7 @@ pytestmark = pytest.mark.servers
 
 TABLES = (
     "epoch", "producer", "instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt",
-    "rejoined", "step", "process",
+    "rejoined", "step", "process", "poison",
 )  # fmt: skip
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "writer": {
@@ -31,15 +31,17 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
             "outbox",
             "doubt",
             "process",
+            "poison",
+            "producer",
         },
-        "update": {"head", "state", "request", "lane", "process"},
+        "update": {"head", "state", "request", "lane", "process", "poison"},
         "delete": {"submission", "state", "process"},
         "truncate": set(),
     },
     "reader": {"insert": set(), "update": set(), "delete": set(), "truncate": set()},
     "operator": {
         "insert": {"epoch", "head", "rejoined", "step", "producer"},
-        "update": {"epoch", "head", "rejoined", "step", "doubt", "lane"},
+        "update": {"epoch", "head", "rejoined", "step", "doubt", "lane", "poison"},
         "delete": set(),
         "truncate": set(),
     },

@@ -22,7 +22,8 @@ grant usage on schema zerotail to zerotail_writer, zerotail_reader, zerotail_ope
 grant select on all tables in schema zerotail to zerotail_writer, zerotail_reader, zerotail_operator, zerotail_truncator;
 grant pg_read_all_stats to zerotail_writer, zerotail_reader, zerotail_operator;
 
-grant insert on zerotail.instruction, zerotail.submission, zerotail.segment, zerotail.outbox, zerotail.doubt to zerotail_writer;
+grant insert on zerotail.producer, zerotail.instruction, zerotail.submission, zerotail.segment, zerotail.outbox, zerotail.doubt
+    to zerotail_writer;
 grant delete on zerotail.submission to zerotail_writer;
 grant insert, update on zerotail.head, zerotail.lane, zerotail.request to zerotail_writer;
 grant insert, update, delete on zerotail.state to zerotail_writer;
