@@ -21,15 +21,20 @@ from zerotail.core.record import digest_of
 from zerotail.flow.gate import pass_gate
 from zerotail.ports import Batch, Done, End, Fed, Feed, Pause, ReadFeed, SendRecords, Story
 
+_LONGEST_WAIT = 64
 STANDING_READS = 6
 """So many fruitless looks at a standing vector make a producer send again."""
 
 
-def produce(feed: Feed, site: SiteName, *, limit: int = 500) -> Story[End]:
-    """Send the rows of a feed until this site is not the active one any more."""
+def produce(feed: Feed, site: SiteName, *, limit: int = 500, patience: int = STANDING_READS) -> Story[End]:
+    """Send the rows of a feed until this site is not the active one any more.
+
+    `patience` is how many fruitless looks make it send again the first time; each time that does not help, it waits
+    twice as long.
+    """
     sent: Serial | None = None
     served = 0
-    standing_reads = 0
+    standing_reads, waits = 0, patience
     vector = Serial(0)
     while True:
         fed = yield ReadFeed(feed, sent, limit)
@@ -40,12 +45,14 @@ def produce(feed: Feed, site: SiteName, *, limit: int = 500) -> Story[End]:
             return End.NOT_ACTIVE
         # Where an operator has to decide first, sending again and again would only fill Kafka.
         standing_reads = 0 if fed.stopped or fed.vector != vector else standing_reads + 1
+        waits = patience if fed.vector != vector else waits
         vector = fed.vector
         if sent is None:
             sent = Serial(fed.first - 1)
             served = fed.request
         behind = fed.vector < sent
-        if fed.request > served or sent < fed.vector or (behind and standing_reads >= STANDING_READS):
+        if fed.request > served or sent < fed.vector or (behind and standing_reads >= waits):
+            waits = min(2 * waits, _LONGEST_WAIT * patience) if standing_reads >= waits else waits
             served, standing_reads, sent = fed.request, 0, fed.vector
             continue
         if not fed.values:

@@ -18,7 +18,9 @@ from zerotail.postgres.transaction import Declined
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('zerotail.instruction', 0) + %s * 65536 + %s)"
 _PLACES = """
 select producer.producer, head.partition, coalesce((head.vector ->> producer.producer::text)::bigint, 0),
-       coalesce(request.number, 0), producer.name = any(%s)
+       coalesce(request.number, 0), producer.name = any(%s),
+       exists (select from zerotail.poison where poison.stage = head.stage and poison.partition = head.partition
+                  and decision = '' and serial > coalesce((head.vector ->> poison.producer::text)::bigint, 0))
   from zerotail.producer join zerotail.head on head.stage = producer.consumer
   left join zerotail.request on request.producer = producer.producer and request.partition = head.partition
  where producer.channel = '' and producer.name = any(%s)
@@ -122,6 +124,8 @@ class FeedPlace:
     request: int
     numbered: bool
     """Whether its rows may come without a serial."""
+    stopped: bool
+    """Whether the partition waits for an operator's decision about a record."""
 
 
 def look_at_feeds(
@@ -130,8 +134,8 @@ def look_at_feeds(
     """The places of every partition of these producers."""
     rows = connection.execute(_PLACES.encode(), (list(numbered), list(producers))).fetchall()
     places = [
-        FeedPlace(ProducerNumber(number), PartitionNumber(partition), Serial(vector), request, without_serial)
-        for number, partition, vector, request, without_serial in rows
+        FeedPlace(ProducerNumber(number), PartitionNumber(partition), Serial(vector), request, without_serial, stopped)
+        for number, partition, vector, request, without_serial, stopped in rows
     ]
     return read_standing(connection), places
 

@@ -37,6 +37,8 @@ _BUG = 70
 _LOOK_SECONDS = 1.0
 _AGAIN_SECONDS = 0.2
 _RECORDS_AT_ONCE = 5_000
+_PATIENCE = 150
+"""Looks at a standing vector, 20 ms each, before records are sent to the next stage again."""
 
 
 class Emitter:
@@ -117,7 +119,7 @@ class Emitter:
     def _keep_passing_on(self, feed: Feed) -> End:
         adapters = SiteAdapters(self._settings)
         try:
-            story = produce(feed, self._site, limit=_RECORDS_AT_ONCE)
+            story = produce(feed, self._site, limit=_RECORDS_AT_ONCE, patience=_PATIENCE)
             return drive(story, adapters, self._stop, self._heed(feed.lane))
         finally:
             adapters.close()

@@ -31,6 +31,7 @@ from zerotail.postgres.transaction import Session
 
 SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
 _STANDS_SECONDS = 5.0
+_LONGEST_WAIT = 64
 
 
 class InstructionSource(DataSource):
@@ -70,7 +71,7 @@ class InstructionReader(DataSourceStreamReader):
         self._stands_seconds = float(options.get("resend_after_seconds", _STANDS_SECONDS))
         self._session: Session | None = None
         self._served: dict[str, int] = {}
-        self._moved: dict[str, tuple[int, float]] = {}
+        self._moved: dict[str, tuple[int, float, float]] = {}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self._limit)
@@ -103,14 +104,15 @@ class InstructionReader(DataSourceStreamReader):
 
     def _stands(self, place: FeedPlace, first: int) -> bool:
         """Whether records that were sent have not been taken for a while: Kafka may have lost its very tail."""
-        vector, since = self._moved.get(_key(place), (-1, 0.0))
+        vector, since, patience = self._moved.get(_key(place), (-1, 0.0, 0.0))
         now = time.monotonic()
-        if place.vector != vector or place.vector + 1 >= first:
-            self._moved[_key(place)] = (place.vector, now)
+        if place.vector != vector or place.vector + 1 >= first or place.stopped:
+            self._moved[_key(place)] = (place.vector, now, self._stands_seconds)
             return False
-        if now - since < self._stands_seconds:
+        if now - since < patience:
             return False
-        self._moved[_key(place)] = (place.vector, now)
+        # A stage that is not running takes nothing, however often it is sent.
+        self._moved[_key(place)] = (place.vector, now, min(2 * patience, _LONGEST_WAIT * self._stands_seconds))
         return True
 
     def _look(self) -> list[FeedPlace]:

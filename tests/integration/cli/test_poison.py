@@ -23,7 +23,8 @@ from zerotail.deadline import Deadline
 from zerotail.failover.replay import Replay
 from zerotail.flow.produce import produce
 from zerotail.flow.stage import run_stage
-from zerotail.kafka.log import admin_client, create_topic
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import TopicSettings, admin_client, create_topic
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.ports import Feed, JournalRead, ReadJournal, RecordPoison
@@ -49,7 +50,7 @@ class Own(System):
 
     @property
     def adapters(self) -> AdapterSettings:
-        return AdapterSettings(EAST, self.database, self.standby, self.lab.bootstrap("east"))
+        return AdapterSettings(EAST, self.database, self.standby, Cluster(self.lab.bootstrap("east")))
 
     def submit(self, producer: ProducerNumber, partition: PartitionNumber, value: bytes) -> Serial:
         """One more instruction."""
@@ -99,7 +100,7 @@ def system(lab: Layout) -> Own:
     name, database = new_database(lab)
     standby = dsn(lab.database("west")).replace("dbname=postgres", f"dbname={name}")
     own = Own(lab, f"poison-{name}", (CARDS, WIRES), 2, database, standby)
-    create_topic(admin_client(lab.bootstrap("east")), own.topic, 2, 1)
+    create_topic(admin_client(Cluster(lab.bootstrap("east"))), own.topic, TopicSettings(2, 1))
     with session(database, Deadline.after(PATIENCE_SECONDS)) as primary:
         apply_schema(primary)
         primary.execute(
