@@ -129,7 +129,7 @@ def _site(configuration: Configuration, name: str) -> SiteName:
     from zerotail.errors import Misused
 
     if name not in configuration.sites:
-        raise Misused(f"there is no site {name!r}.", code="ZT112", tries=[f"one of: {', '.join(configuration.sites)}"])
+        raise Misused(f"there is no site {name!r}.", code="ZT115", tries=[f"one of: {', '.join(configuration.sites)}"])
     return SiteName(name)
 
 

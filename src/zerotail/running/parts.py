@@ -112,7 +112,7 @@ def _chosen(what: str, known: Mapping[Any, Any], wanted: Iterable[str] | None) -
     for name in names:
         if name not in known:
             tries = [f"one of: {', '.join(known)}"] if known else []
-            raise Misused(f"the configuration has no {what} {name!r}.", code="ZT112", tries=tries)
+            raise Misused(f"the configuration has no {what} {name!r}.", code="ZT115", tries=tries)
     return names
 
 
@@ -127,7 +127,7 @@ def _producer(configuration: Configuration, name: ProducerName) -> ProducerPart:
             )
     transform = None if settings.transform is None else load_object(settings.transform, f"producer {name}")
     if transform is not None and not callable(transform):
-        raise Misused(f"the transform {settings.transform} of producer {name} is no function.", code="ZT112")
+        raise Misused(f"the transform {settings.transform} of producer {name} is no function.", code="ZT116")
     return ProducerPart(name, settings.topic, transform, settings.serials == "numbered")
 
 
@@ -140,7 +140,7 @@ def _stage(configuration: Configuration, name: StageName) -> StagePart:
         if not callable(getattr(handler, method, None)):
             raise Misused(
                 f"the handler {settings.handler} of stage {name} has no method {method}.",
-                code="ZT112",
+                code="ZT116",
                 tries=["docs/testing-a-handler.md shows a handler"],
             )
     targets = dict.fromkeys(map(str, settings.emits), 1)
@@ -171,7 +171,7 @@ def load_object(path: str, whose: str) -> Any:
     except Exception as error:
         raise Misused(
             f"{path} of {whose} cannot be loaded: {type(error).__name__}: {error}.",
-            code="ZT112",
+            code="ZT116",
             tries=["put the module beside the configuration file, or on PYTHONPATH"],
         ) from error
     return found

@@ -47,7 +47,7 @@ class Prepared:
 def adapter_settings(configuration: Configuration, site: SiteName) -> AdapterSettings:
     """Where a site's neighbours are."""
     if site not in configuration.sites:
-        raise Misused(f"there is no site {site}.", code="ZT112", tries=[f"one of: {', '.join(configuration.sites)}"])
+        raise Misused(f"there is no site {site}.", code="ZT115", tries=[f"one of: {', '.join(configuration.sites)}"])
     own, other = configuration.sites[site], configuration.sites[configuration.other_site(site)]
     return AdapterSettings(
         site, own.database.dsn.reveal(), other.database.dsn.reveal(), cluster_of(configuration, site)
