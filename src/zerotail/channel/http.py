@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import base64
 import http.client
 import select
 import ssl
@@ -126,15 +125,16 @@ def _envelope(effect: ClaimAtReceiver | SendEmissions, site: SiteName) -> dict[s
     }
 
 
-def _messages(effect: SendEmissions) -> list[dict[str, Any]]:
-    return [
-        {
-            "number": number,
-            "possible_duplicate": number <= effect.doubtful_until,
-            "body": base64.b64encode(value).decode(),
-        }
-        for number, value in enumerate(effect.values, effect.first)
-    ]
+class _Message(msgspec.Struct, frozen=True, gc=False):
+    number: int
+    possible_duplicate: bool
+    body: bytes
+    """As JSON it is base64."""
+
+
+def _messages(effect: SendEmissions) -> list[_Message]:
+    doubtful = effect.doubtful_until
+    return [_Message(number, number <= doubtful, value) for number, value in enumerate(effect.values, effect.first)]
 
 
 def _conclude(effect: SendEmissions, answer: _BatchAnswer) -> SendAnswer:

@@ -51,7 +51,7 @@ from zerotail.ports import (
     Unreachable,
 )
 
-BATCHES_PER_READ = 50
+MESSAGES_PER_READ = 20_000
 """The outbox is packed by segment: reading it for each batch would unpack a long segment again and again."""
 
 
@@ -92,7 +92,7 @@ def emit(sender: Sender) -> Story[End]:
         return resume
     # 3
     while True:
-        limit = sender.window * BATCHES_PER_READ
+        limit = max(1, MESSAGES_PER_READ // sender.window) * sender.window
         read = yield ReadLane(sender.lane, EmissionNumber(resume.next_number - 1), limit)
         if not isinstance(read, LaneRead):
             yield Pause("the database does not answer")

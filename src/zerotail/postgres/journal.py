@@ -110,6 +110,7 @@ def load_state(connection: Connection, effect: LoadState) -> StateLoaded:
     rows = connection.execute(
         b"select key, value from zerotail.state where stage = %s and partition = %s and key = any(%s)",
         (effect.stage, effect.partition, list(effect.keys)),
+        binary=True,
     ).fetchall()
     return StateLoaded(dict(rows))
 

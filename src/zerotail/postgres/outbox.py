@@ -27,14 +27,15 @@ _WHERE = "where channel = %s and partition = %s and target = %s"
 _MESSAGES = f"""
 select first_number, count, messages from zerotail.outbox {_WHERE}
    and first_number >= coalesce((select max(first_number) from zerotail.outbox {_WHERE} and first_number <= %s), 0)
- order by first_number limit %s
+   and first_number <= %s
+ order by first_number
 """
 _LAST = f"select first_number + count - 1 from zerotail.outbox {_WHERE} order by first_number desc limit 1"
 
 
 def read_messages(connection: Connection, lane: Lane, after: EmissionNumber, limit: int) -> list[bytes]:
     """Messages behind number `after`, in order, at most `limit`."""
-    rows = connection.execute(_MESSAGES.encode(), (*lane, *lane, after + 1, limit)).fetchall()
+    rows = connection.execute(_MESSAGES.encode(), (*lane, *lane, after + 1, after + limit), binary=True).fetchall()
     found: list[bytes] = []
     for first, count, packed in rows:
         expected = after + len(found) + 1

@@ -11,6 +11,9 @@ going on. Producers and partitions that are added while the stream runs are take
 
 `numbered` names those whose rows come without a serial: they are numbered here, just before they are read.
 With `site`, the stream ends as soon as that site is not the active one any more.
+
+With `ranges` the stream has one row for each such task, which serials it covers, instead of the instructions: whoever
+reads them itself (`read_rows`) spares the way through the JVM. Our own producers do.
 """
 
 from __future__ import annotations
@@ -30,6 +33,10 @@ from zerotail.postgres.feed_arrow import read_rows
 from zerotail.postgres.transaction import Session
 
 SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
+RANGES = "producer int, partition int, first bigint, next_serial bigint"
+_RANGE = pa.schema(
+    [("producer", pa.int32()), ("partition", pa.int32()), ("first", pa.int64()), ("next_serial", pa.int64())]
+)
 _STANDS_SECONDS = 5.0
 _LONGEST_WAIT = 64
 
@@ -42,7 +49,7 @@ class InstructionSource(DataSource):
         return "zerotail-instructions"
 
     def schema(self) -> str:
-        return SCHEMA
+        return RANGES if _wants_ranges(self.options) else SCHEMA
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802
         return InstructionReader(self.options)
@@ -67,6 +74,7 @@ class InstructionReader(DataSourceStreamReader):
         self._site = options.get("site")
         self._producers = _names(options["producers"])
         self._numbered = _names(options.get("numbered", ""))
+        self._ranges = _wants_ranges(options)
         self._limit = int(options.get("limit", "50000"))
         self._stands_seconds = float(options.get("resend_after_seconds", _STANDS_SECONDS))
         self._session: Session | None = None
@@ -140,7 +148,10 @@ class InstructionReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SerialRange)  # noqa: S101 - planned above
         wanted = (partition.producer, partition.partition, partition.first, partition.next_serial)
-        yield from read_rows(self._dsn, *wanted)
+        if self._ranges:
+            yield pa.RecordBatch.from_pylist([dict(zip(_RANGE.names, wanted, strict=True))], _RANGE)
+        else:
+            yield from read_rows(self._dsn, *wanted)
 
     def stop(self) -> None:
         if self._session is not None:
@@ -149,6 +160,10 @@ class InstructionReader(DataSourceStreamReader):
 
 def _names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def _wants_ranges(options: Mapping[str, str]) -> bool:
+    return options.get("ranges", "false").lower() == "true"
 
 
 def _key(place: FeedPlace) -> str:

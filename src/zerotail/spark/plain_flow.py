@@ -75,6 +75,7 @@ def run(configuration: Configuration, site: SiteName, parts: Parts, stop: Event)
             routes,
             limit=configuration.spark.max_records_per_batch,
             resend_after_seconds=_NEVER_SECONDS,
+            ranges=False,
         )
         transforms = {numbers[route.name]: route.transform for route in routes}
         values = rows.mapInArrow(_transformed(transforms), "partition int, value binary")

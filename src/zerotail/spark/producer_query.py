@@ -1,7 +1,8 @@
-"""Producers on Spark: rows stream in, the user's transforms run, records go to Kafka in serial order.
+"""Producers on Spark: rows come in as Arrow, the user's transforms run, records go to Kafka in serial order.
 
-One query serves all producers of an application: a task sends one producer's rows of one partition, so two producers
-send to the same partition at the same time, each in its own order.
+One query serves all producers of an application: a task reads and sends one producer's rows of one partition, so two
+producers send to the same partition at the same time, each in its own order. The stream itself carries ranges of
+serials; the rows go from the database to the task that sends them, and not through the JVM.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.producer import RecordSender
 from zerotail.ports import Batch, Done, SendRecords
+from zerotail.postgres.feed_arrow import read_rows
 from zerotail.spark.instruction_source import InstructionSource
 
 Transform = Callable[[bytes], bytes]
@@ -44,8 +46,9 @@ def read_instructions(
     *,
     limit: int = 50_000,
     resend_after_seconds: float = 5.0,
+    ranges: bool = True,
 ) -> DataFrame:
-    """The rows of producers as a stream."""
+    """The rows of producers as a stream, or the ranges of their serials."""
     known = list(routes)
     options = {
         "dsn": dsn,
@@ -54,42 +57,42 @@ def read_instructions(
         "numbered": ",".join(route.name for route in known if route.numbered),
         "limit": str(limit),
         "resend_after_seconds": str(resend_after_seconds),
+        "ranges": str(ranges),
     }
     return spark.readStream.format(InstructionSource.name()).options(**options).load()
 
 
 def start_producer_query(
-    rows: DataFrame, cluster: Cluster, routes: Mapping[ProducerNumber, Route], checkpoint: str, note: Note
+    ranges: DataFrame, dsn: str, cluster: Cluster, routes: Mapping[ProducerNumber, Route], checkpoint: str, note: Note
 ) -> StreamingQuery:
     """Send rows as long as the query runs; `note` hears how many of each producer and partition were acknowledged."""
-    send = _sender_task(cluster, dict(routes))
+    send = _sender_task(dsn, cluster, dict(routes))
 
     def on_batch(batch: DataFrame, _number: int) -> None:
         for row in batch.mapInArrow(send, "producer int, partition int, sent bigint").collect():
             note(ProducerNumber(row.producer), PartitionNumber(row.partition), row.sent)
 
-    writer = rows.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
+    writer = ranges.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
     return writer.trigger(processingTime="50 milliseconds").start()
 
 
 def _sender_task(
-    cluster: Cluster, routes: Mapping[ProducerNumber, Route]
+    dsn: str, cluster: Cluster, routes: Mapping[ProducerNumber, Route]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            producer = ProducerNumber(batch.column("producer")[0].as_py())
-            partition = PartitionNumber(batch.column("partition")[0].as_py())
-            route = routes[producer]
-            records = _records_of(batch, producer, route.transform)
-            if not isinstance(_sender(cluster).send(SendRecords(route.topic, partition, records)), Done):
-                raise Unavailable(f"Kafka did not acknowledge the records of {route.name}", code="ZT502")
+        for wanted in (row for batch in batches for row in batch.to_pylist()):
+            producer, partition = ProducerNumber(wanted["producer"]), PartitionNumber(wanted["partition"])
+            route, sent = routes[producer], 0
+            for rows in read_rows(dsn, producer, partition, wanted["first"], wanted["next_serial"]):
+                records = _records_of(rows, producer, route.transform)
+                if not isinstance(_sender(cluster).send(SendRecords(route.topic, partition, records)), Done):
+                    raise Unavailable(f"Kafka did not acknowledge the records of {route.name}", code="ZT502")
+                sent += rows.num_rows
             yield pa.RecordBatch.from_pydict(
                 {
                     "producer": pa.array([producer], pa.int32()),
                     "partition": pa.array([partition], pa.int32()),
-                    "sent": pa.array([batch.num_rows], pa.int64()),
+                    "sent": pa.array([sent], pa.int64()),
                 }
             )
 

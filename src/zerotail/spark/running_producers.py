@@ -57,7 +57,7 @@ class RunningProducers:
         resend_after = min(
             self._configuration.producers[part.name].resend_after.total_seconds() for part in self._parts
         )
-        rows = read_instructions(
+        ranges = read_instructions(
             self._spark,
             self._settings.dsn,
             self._site,
@@ -65,7 +65,7 @@ class RunningProducers:
             limit=self._configuration.spark.max_records_per_batch,
             resend_after_seconds=resend_after,
         )
-        return start_producer_query(rows, self._settings.kafka, routes, checkpoint, self._note)
+        return start_producer_query(ranges, self._settings.dsn, self._settings.kafka, routes, checkpoint, self._note)
 
     def observe(self) -> bool:
         """Never: partitions that are added are taken up by the stream itself."""
