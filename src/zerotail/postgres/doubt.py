@@ -7,6 +7,7 @@
    when one before it was not.
 4. `acknowledged` moves over what was sent. When nothing is left in doubt `intended` falls back to it, and the waiting
    sender goes on behind.
+5. Numbers that it then sends again were decided about, all of them: they are not in doubt while they are on their way.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from zerotail.postgres.outbox import change_lane
 from zerotail.postgres.transaction import Declined
 
 SENT, NOT_SENT = "sent", "not sent"
-_OPEN = """
-select doubt.channel, doubt.partition, doubt.target, doubt.number, doubt.epoch, doubt.incarnation, doubt.settled
+_LISTED = """
+select channel, partition, target, number, doubt.epoch, incarnation, settled
   from zerotail.doubt join zerotail.lane using (channel, partition, target, incarnation)
- where doubt.number > lane.acknowledged and doubt.number <= lane.intended
+ where number > acknowledged and number <= intended and (%s::text is null or channel = %s)
+ order by channel, partition, target, number
 """
 
 
@@ -63,8 +65,14 @@ def record_doubts(connection: Connection, effect: RecordDoubts, site: SiteName) 
 
 def read_open_doubts(connection: Connection, channel: ChannelName | None = None) -> list[OpenDoubt]:
     """What senders wait for, in order."""
-    query = f"{_OPEN} and (%s::text is null or channel = %s) order by channel, partition, target, number"
-    return [OpenDoubt(*row) for row in connection.execute(query.encode(), (channel, channel)).fetchall()]
+    listed = _read_listed(connection, channel)
+    waiting = {doubt.lane for doubt in listed if not doubt.settled}
+    return [doubt for doubt in listed if doubt.lane in waiting]
+
+
+def _read_listed(connection: Connection, channel: ChannelName | None) -> list[OpenDoubt]:
+    """What the newest senders have listed and not passed yet, decided about or not."""
+    return [OpenDoubt(*row) for row in connection.execute(_LISTED.encode(), (channel, channel)).fetchall()]
 
 
 def settle_doubts(connection: Connection, effect: SettleDoubts) -> Done:
@@ -118,7 +126,7 @@ def _decide(
 
 def _go_on(connection: Connection, lane: Lane) -> Done:
     """Move the lane's record to where the decisions allow."""
-    doubts = _lock(connection, lane)
+    doubts = [doubt for doubt in _read_listed(connection, lane.channel) if doubt.lane == lane]
     sent = len(list(takewhile(lambda doubt: doubt.settled == SENT, doubts)))
     undecided = any(not doubt.settled for doubt in doubts)
     connection.execute(

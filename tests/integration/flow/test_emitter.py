@@ -13,12 +13,13 @@ import pytest
 from support.emitting import Emitting, make_emitting
 from support.outside import Judge, Outside, http_outside, kafka_outside, postgres_outside, wait_for
 from zerotail.core.emission import Lane
-from zerotail.core.identity import PartitionNumber
+from zerotail.core.identity import EmissionNumber, PartitionNumber
 from zerotail.core.receiver import ReceiverClass
 from zerotail.deadline import Deadline
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import session
+from zerotail.postgres.doubt import NOT_SENT, SENT, read_open_doubts, settle
 from zerotail.postgres.journal import create_head
 from zerotail.postgres.owed import read_backlogs
 
@@ -105,6 +106,57 @@ def test_an_emitter_killed_again_and_again_loses_and_repeats_nothing(emitting: M
         assert outsides[lane.channel].numbers(lane) == list(range(1, last + 1)), lane
     totals = judge.control.totals(deadline=Deadline.after(20))
     assert sum(totals.of(lane.channel, lane.partition).different_bytes for lane in one.given if "http" in lane[0]) == 0
+
+
+def test_a_receiver_without_memory_leaves_exactly_its_doubts_and_goes_on_when_they_are_settled(
+    emitting: Make, judge: Judge, lab: Layout
+) -> None:
+    one = emitting("http-R3")
+    lane = one.lane("http-R3")
+    outside = http_outside(judge, ReceiverClass.R3)
+    stop, chance = Event(), random.Random(SEED)
+    feeder = feed_until(one, stop, every_seconds=0.1)
+    doubted = 0
+    try:
+        for _ in range(KILLS):
+            process = one.start()
+            doubted += settle_by_truth(one, outside, lane)
+            stop.wait(chance.uniform(0.05, 0.4))
+            process.kill()
+            process.wait()
+    finally:
+        stop.set()
+        feeder.join()
+    one.start()
+    settle_by_truth(one, outside, lane)
+    wait_for("everything is acknowledged", lambda: all_acknowledged(one), seconds=60)
+    assert doubted > 0, "no kill hit a message on its way"
+    assert outside.numbers(lane) == list(range(1, one.given[lane] + 1))
+
+
+def settle_by_truth(one: Emitting, outside: Outside, lane: Lane) -> int:
+    """Wait until the sender goes on or has listed its doubts; settle them by the receiver's own record."""
+    began = acknowledged(one).get(lane, 0)
+
+    def open_now() -> list[EmissionNumber]:
+        with session(dsn(one.lab.database("east")), Deadline.after(20)) as primary:
+            return [doubt.number for doubt in read_open_doubts(primary) if doubt.lane == lane]
+
+    wait_for("the sender goes on or waits", lambda: bool(open_now()) or acknowledged(one).get(lane, 0) > began)
+    doubts = open_now()
+    if not doubts:
+        return 0
+    known = acknowledged(one)[lane]
+    arrived = len(outside.numbers(lane))
+    assert doubts == list(range(known + 1, known + len(doubts) + 1))
+    assert len(doubts) <= 5
+    assert known <= arrived <= doubts[-1], "what is not in doubt is certain"
+    with session(dsn(one.lab.database("east")), Deadline.after(20)) as primary:
+        for number in doubts:
+            with primary.transaction():
+                decision = SENT if number <= arrived else NOT_SENT
+                settle(primary, lane, number, number, decision, "judge")
+    return len(doubts)
 
 
 def test_the_older_of_two_emitters_ends_by_itself_with_its_own_code(emitting: Make, judge: Judge, lab: Layout) -> None:
