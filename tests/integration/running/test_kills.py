@@ -1,0 +1,150 @@
+"""Every process of a site is killed, at random and at every named point: nothing is lost, doubled or out of order."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from support.running import PATIENCE_SECONDS, Running, find_process, is_alive, running_system
+from zerotail.lab.fault import kill_target, start_target
+from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.up import bring_up, take_down
+
+pytestmark = pytest.mark.servers
+
+KILL_POINTS = Path(__file__).resolve().parents[2] / "support" / "killpoints"
+SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
+ROUNDS = int(os.environ.get("ZT_TEST_KILLS", "1"))
+"""1 is what CI runs, 30 kills in all; 10 are 300."""
+TARGETS = ["emitter"] * 6 + ["worker"] * 5 + ["driver"] * 2 + ["jvm"] * 1 + ["broker"] * 1
+POINTS = ("before-insert", "in-commit", "committed", "gated", "sent", "answered", "recorded")
+
+
+@pytest.fixture(scope="module")
+def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    """Two sites of our own: `reconcile` at the end looks at everything in them."""
+    folder = tmp_path_factory.mktemp("kills") / "lab"
+    layout = bring_up(LabSettings(folder))
+    try:
+        yield layout
+    finally:
+        take_down(folder)
+
+
+@contextmanager
+def trickle(system: Running, rows: int = 40, every_seconds: float = 0.1) -> Iterator[None]:
+    """Instructions all the time, as long as the block runs."""
+    stop = Event()
+
+    def insert() -> None:
+        while not stop.wait(every_seconds):
+            system.insert(rows)
+
+    thread = Thread(target=insert)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def kill(system: Running, root: int, target: str) -> None:
+    """Kill a part of the running system with SIGKILL; the broker is started again, the rest starts itself."""
+    if target == "broker":
+        assert kill_target(system.lab, "east.kafka").bit
+        start_target(system.lab, "east.kafka")
+        return
+    words = {
+        "emitter": ("zerotail run emitter",),
+        "driver": ("zerotail run flow",),
+        "jvm": ("SparkSubmit",),
+        "worker": ("pyspark.daemon",),
+    }[target]
+
+    def found() -> int | None:
+        pid = find_process(root, *words)
+        children = _workers_of(pid) if target == "worker" and pid is not None else []
+        return children[0] if children else (None if target == "worker" else pid)
+
+    system.wait(f"there is a {target} to kill", lambda: found() is not None)
+    pid = found()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    system.wait(f"the {target} is gone", lambda: not is_alive(pid), 10)
+
+
+def _workers_of(daemon: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(child) for child in children]
+
+
+def wait_for_progress(system: Running) -> None:
+    """Return when messages arrive that were not there before."""
+    before = system.accepted()
+    system.wait("it goes on", lambda: system.accepted() > before + 200)
+
+
+def reconcile(system: Running) -> None:
+    """`zerotail reconcile` finds nothing wrong at either site."""
+    command = [sys.executable, "-m", "zerotail", "reconcile", "--config", str(system.config), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["ok"]
+
+
+@pytest.mark.parametrize("receiver", ["R1", "R2"])
+def test_processes_killed_at_random_lose_double_and_reorder_nothing(
+    own_lab: Layout, tmp_path: Path, receiver: str
+) -> None:
+    chance = random.Random(f"{SEED} {receiver}")
+    targets = TARGETS * ROUNDS
+    chance.shuffle(targets)
+    with running_system(own_lab, tmp_path, f"random{receiver.lower()}", partitions=2, receiver=receiver) as system:
+        root = system.start("all").pid
+        system.wait_for_line("running stage")
+        with trickle(system):
+            wait_for_progress(system)
+            for target in targets:
+                kill(system, root, target)
+                if target in ("driver", "jvm", "broker") or chance.random() < 0.5:
+                    wait_for_progress(system)
+            wait_for_progress(system)
+        system.wait_until_all_arrived()
+        system.require_exactly_once()
+        reconcile(system)
+
+
+def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
+    own_lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    armed = tmp_path / "points"
+    armed.mkdir()
+    monkeypatch.setenv("ZT_KILL_POINTS", str(armed))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(KILL_POINTS), os.environ.get("PYTHONPATH", "")]))
+    with running_system(own_lab, tmp_path, "points") as system:
+        system.start("all")
+        system.wait_for_line("running stage")
+        with trickle(system):
+            wait_for_progress(system)
+            for point in POINTS * ROUNDS:
+                (armed / point).touch()
+                system.wait(f"somebody died at {point}", lambda point=point: not (armed / point).exists())  # type: ignore[misc]
+                wait_for_progress(system)
+        system.wait_until_all_arrived()
+        system.require_exactly_once()
+        assert len(list(armed.glob("*.done"))) == len(POINTS) * ROUNDS
+        reconcile(system)
