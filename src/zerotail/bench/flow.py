@@ -37,7 +37,7 @@ Tell = Callable[[str], None]
 class FlowSettings:
     """How much is measured."""
 
-    count: int = 300_000
+    count: int = 1_000_000
     rounds: int = 3
     accounts: int = 20_000
     partitions: int = 1

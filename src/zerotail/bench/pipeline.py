@@ -51,7 +51,7 @@ class Bench:
 
     layout: Layout
     accounts: int
-    warm_up: int = 20_000
+    warm_up: int = 200_000
     """Instructions that pass before anything is measured: code is compiled, connections are made."""
 
     def arrived(self, channel: str) -> int:

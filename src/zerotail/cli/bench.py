@@ -19,8 +19,8 @@ def command() -> None:
     """What it costs, measured on real servers; each ratio is taken in one run on one machine."""
 
 
-@command.command("flow", epilog="Example:  zerotail bench flow --count 300000 --rounds 3 --json")
-@click.option("--count", type=click.IntRange(1000), default=300_000, show_default=True, help="Instructions a round.")
+@command.command("flow", epilog="Example:  zerotail bench flow --count 1000000 --rounds 3 --json")
+@click.option("--count", type=click.IntRange(1000), default=1_000_000, show_default=True, help="Instructions a round.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Rounds of each pipeline.")
 @click.option("--accounts", type=click.IntRange(1), default=20_000, show_default=True, help="Distinct keys.")
 @click.option("--partitions", type=click.IntRange(1, 64), default=1, show_default=True, help="Of the topic.")

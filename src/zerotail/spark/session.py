@@ -47,7 +47,10 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     folder = require_jars("spark")
     jars = ",".join(str(folder / jar.file_name) for jar in locked_jars() if jar.folder == "spark")
     builder = SparkSession.builder.appName(name).master(master).config("spark.jars", jars)
-    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{_LOGGING}")
+    builder = builder.config(
+        "spark.driver.extraJavaOptions",
+        f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    )
     for key, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
