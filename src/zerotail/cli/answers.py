@@ -17,6 +17,9 @@ from zerotail.drill.released_rows import DrillReport
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.status import LabStatus
+from zerotail.operate.act import ActReport
+from zerotail.operate.plan import ActPlan
+from zerotail.operate.status import ActStatus
 from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
@@ -80,6 +83,15 @@ class LabRejoinAnswer:
     """`zerotail lab rejoin`."""
 
     site: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabStopDatabaseAnswer:
+    """`zerotail lab stop-database`."""
+
+    site: str
+    stopped: bool
+    """False: it did not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +276,18 @@ ANSWERS: dict[str, type] = {
     "lab-fault": FaultReport,
     "lab-promote": LabPromoteAnswer,
     "lab-rejoin": LabRejoinAnswer,
+    "lab-stop-database": LabStopDatabaseAnswer,
+    "takeover-plan": ActPlan,
+    "takeover-report": ActReport,
+    "takeover-status": ActStatus,
+    "handover-plan": ActPlan,
+    "handover-report": ActReport,
+    "handover-status": ActStatus,
+    "failback-plan": ActPlan,
+    "failback-report": ActReport,
+    "failback-status": ActStatus,
+    "rejoin-plan": ActPlan,
+    "rejoin-report": ActReport,
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
     "journal-compare": JournalCompareAnswer,

@@ -79,7 +79,7 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
             standing.timeline,
             effect.durability.value,
             Phase.OPENED.value,
-            Jsonb(_encode_cut(_observe_cut(connection))),
+            Jsonb(_encode_cut(observe_cut(connection))),
             effect.cause,
             effect.operator,
         ),
@@ -89,7 +89,10 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
 
 
 def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
-    """Change phase or durability of the current epoch, if it is still the one that is meant."""
+    """Change phase or durability of the current epoch, if it is still the one that is meant, on its own timeline."""
+    standing = read_standing(connection)
+    if standing.timeline is not None and standing.timeline != standing.lineage.current.timeline:
+        raise Declined("another epoch is current")
     changed = connection.execute(
         b"update zerotail.epoch set phase = coalesce(%s, phase), durability = coalesce(%s, durability) "
         b"where epoch = %s and epoch = (select max(epoch) from zerotail.epoch)",
@@ -104,7 +107,7 @@ def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
     return Done(read_position(connection))
 
 
-def _observe_cut(connection: Connection) -> Cut:
+def observe_cut(connection: Connection) -> Cut:
     """What there is now: the last serial of every producer and partition, and every head."""
     serials = connection.execute(
         b"select producer, partition, max(serial) from zerotail.instruction group by producer, partition "

@@ -49,11 +49,13 @@ class Session:
         *,
         commits_locally: bool = True,
         patience_seconds: float | None = None,
+        connect_seconds: float = _CONNECT_SECONDS,
     ) -> None:
         self._dsn = dsn
         self._application = application
         self._commits_locally = commits_locally
         self._patience_seconds = patience_seconds
+        self._connect_seconds = connect_seconds
         self._connection: Connection | None = None
 
     def read(self, work: Work[T]) -> T | Unreachable | Refused:
@@ -102,7 +104,7 @@ class Session:
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self._dsn, Deadline.after(_CONNECT_SECONDS), application=self._application)
+            self._connection = connect(self._dsn, Deadline.after(self._connect_seconds), application=self._application)
             if self._commits_locally:
                 self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
