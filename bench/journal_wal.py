@@ -25,7 +25,7 @@ from zerotail.lab.up import bring_up, take_down
 from zerotail.ports import Commit
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.journal import commit_batch, create_head, find_head
-from zerotail.postgres.lineage import read_position
+from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
 
 STAGE, PARTITION = StageName("settle"), PartitionNumber(0)

@@ -100,9 +100,8 @@ def plan_takeover(view: SiteView, *, accept_loss: bool = False, cause: str = "ta
             tries=(f"zerotail status --site {row.site}", f"zerotail rejoin plan --site {view.site}"),
         )
     # A site that hands over has stopped its database itself; nothing of it is shut off.
-    first = (Step.PROMOTE,) if cause == "handover" else (Step.FENCE, Step.PROMOTE)
-    if view.timeline is not None:
-        first = ()
+    fence = () if cause == "handover" else (Step.FENCE,)
+    first = (*fence, Step.PROMOTE) if view.timeline is None else ()
     return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH)
 
 

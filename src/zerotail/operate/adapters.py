@@ -65,7 +65,7 @@ class NoNotes:
 
     folder: Path = Path()
 
-    def step_done(self, epoch: Epoch, step: int) -> list[tuple[int, datetime]]:
+    def step_done(self, epoch: Epoch, step: int) -> list[tuple[int, datetime]]:  # noqa: ARG002
         """Nothing is noted."""
         return []
 

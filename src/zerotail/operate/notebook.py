@@ -1,7 +1,7 @@
 """The operators' notebook: what was begun on this machine and how far it came.
 
-Until a new epoch exists there is no database that could hold it: the survivor's is read-only. So every act has a file of
-its own, written whole and forced to disk at each step; with the epoch the steps go into `zerotail.step` as well, where
+Until a new epoch exists there is no database that could hold it: the survivor's is read-only. So every act has a file
+of its own, written whole and forced to disk at each step; with the epoch the steps go into `zerotail.step` too, where
 every later operator finds them. The files stay: they are the evidence of who stated what.
 
 One act at a time: the folder is locked while one is under way. The lock goes with the process, however it ends.

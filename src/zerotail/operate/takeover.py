@@ -152,7 +152,7 @@ def _require_out(world: World, site: SiteName, other: SiteName) -> None:
     if seen is not None:
         raise Refused(
             f"{other} is not out: its database answers.",
-            code="ZT452",
+            code="ZT457",
             why=f"To go on alone at {site} means that {other} must never take over with what it has.",
             tries=(f"zerotail rejoin plan --site {other}", f"zerotail takeover plan --to {site}"),
         )
@@ -162,10 +162,10 @@ def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: S
     """A step, in words that say what will be done."""
     settings = configuration.takeover
     match step:
-        case Step.FENCE if settings.fence is None:
-            return f"{STEP_NAMES[step]}: no command is configured, {other} is not shut off; the gate keeps it silent"
-        case Step.FENCE:
+        case Step.FENCE if settings.fence is not None:
             return f"{STEP_NAMES[step]}: shut {other} off by {settings.fence[0]}"
+        case Step.FENCE:
+            return f"{STEP_NAMES[step]}: no command is configured, {other} is not shut off; the gate keeps it silent"
         case Step.PROMOTE:
             how = "pg_promote" if settings.promote is None else settings.promote[0]
             return f"{STEP_NAMES[step]}: make the database of {plan.site} a primary, by {how}"

@@ -14,16 +14,15 @@ from zerotail.core.identity import Epoch, Lsn, PartitionNumber, ProducerNumber, 
 from zerotail.deadline import Deadline
 from zerotail.ports import Done, RecordRejoined, SiteObserved, StoreStart
 from zerotail.postgres.connection import Connection, one_row, session
-from zerotail.postgres.lineage import read_position, read_standing
+from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.synchronous import set_synchronous_standby
 from zerotail.postgres.transaction import Declined
 
 # A standby that was started anew has replayed more than it has received since.
 _HELD = """
-select (case when pg_is_in_recovery()
-             then greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn(), '0/0'::pg_lsn)
-             else pg_current_wal_insert_lsn() end - '0/0'::pg_lsn)::bigint
+select (greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn(), '0/0'::pg_lsn) - '0/0'::pg_lsn)::bigint
 """
 
 
@@ -40,6 +39,8 @@ class StepDone:
 def observe_site(connection: Connection) -> SiteObserved:
     """Where the database stands, and how much of the log it holds: for a standby, all it has flushed."""
     standing = read_standing(connection)
+    if standing.timeline is not None:
+        return SiteObserved(standing, read_position(connection))
     return SiteObserved(standing, Lsn(int(one_row(connection, _HELD)[0])))
 
 

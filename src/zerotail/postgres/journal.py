@@ -24,8 +24,9 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import read_position, read_standing
+from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.outbox import pack_messages
+from zerotail.postgres.position import read_position
 from zerotail.postgres.segment import insert_segment
 from zerotail.postgres.transaction import Declined
 

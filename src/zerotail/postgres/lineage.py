@@ -10,7 +10,6 @@ from zerotail.core.chain import Chain
 from zerotail.core.epoch import Cut, Durability, EpochRow, HeadCut, Lineage, Phase, works_at
 from zerotail.core.identity import (
     Epoch,
-    Lsn,
     PartitionNumber,
     Position,
     ProducerNumber,
@@ -22,23 +21,15 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
 from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
-_POSITION = """
-select ((case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end)
-        - '0/0'::pg_lsn)::bigint
-"""
 _STANDING = """
 select (select system_identifier from pg_control_system()),
        case when pg_is_in_recovery() then null
             else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end
 """
 _EPOCHS = "select epoch, site, timeline, durability, phase, cut, cause, operator from zerotail.epoch order by epoch"
-
-
-def read_position(connection: Connection) -> Lsn:
-    """A position that covers whatever this session has read so far."""
-    return Lsn(int(one_row(connection, _POSITION)[0]))
 
 
 def read_standing(connection: Connection) -> Standing:

@@ -28,7 +28,8 @@ from zerotail.core.identity import Epoch, Lsn
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.postgres.connection import Connection, connect, translated, where
-from zerotail.postgres.lineage import observe_cut, read_position, read_standing
+from zerotail.postgres.lineage import observe_cut, read_standing
+from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.transaction import cut_after
 
