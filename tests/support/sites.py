@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from support.command import PROGRAM, Said, call
 from support.flow import PATIENCE_SECONDS, Settle, System, new_system
+from zerotail.cli.frame import _run
 from zerotail.config import Configuration, load
 from zerotail.deadline import Deadline, wait_until
 from zerotail.kafka.log import admin_client, create_topic
@@ -127,7 +130,14 @@ class Sites:
         }
 
     def call(self, *words: str, at: str = "west") -> Said:
-        """What an operator at this site types."""
+        """What an operator at this site types; in this process, since starting one takes longer than most answers."""
+        out, err = io.StringIO(), io.StringIO()
+        with patch.dict(os.environ, self.environment(at)), redirect_stdout(out), redirect_stderr(err):
+            code = _run(list(words))
+        return Said(code, out.getvalue(), err.getvalue())
+
+    def call_program(self, *words: str, at: str = "west") -> Said:
+        """What an operator at this site types, as a program of its own."""
         return call(*words, environment=self.environment(at))
 
     def act(self, *words: str, confirm: str, at: str = "west", flags: tuple[str, ...] = ()) -> dict[str, Any]:
