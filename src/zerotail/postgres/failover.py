@@ -10,20 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from zerotail.core.identity import Epoch, Lsn, PartitionNumber, ProducerNumber, SiteName, StageName
+from zerotail.core.identity import Epoch, PartitionNumber, ProducerNumber, SiteName, StageName
 from zerotail.deadline import Deadline
 from zerotail.ports import Done, RecordRejoined, SiteObserved, StoreStart
-from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.lineage import read_standing
-from zerotail.postgres.position import read_position
+from zerotail.postgres.position import read_flushed, read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.synchronous import set_synchronous_standby
 from zerotail.postgres.transaction import Declined
-
-# A standby that was started anew has replayed more than it has received since.
-_HELD = """
-select (greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn(), '0/0'::pg_lsn) - '0/0'::pg_lsn)::bigint
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +32,8 @@ class StepDone:
 
 
 def observe_site(connection: Connection) -> SiteObserved:
-    """Where the database stands, and how much of the log it holds: for a standby, all it has flushed."""
-    standing = read_standing(connection)
-    if standing.timeline is not None:
-        return SiteObserved(standing, read_position(connection))
-    return SiteObserved(standing, Lsn(int(one_row(connection, _HELD)[0])))
+    """Where the database stands, and how much of the log it holds."""
+    return SiteObserved(read_standing(connection), read_flushed(connection))
 
 
 def stop_waiting(dsn: str, deadline: Deadline) -> Done:

@@ -20,6 +20,18 @@ select place - case when mod(place, pg_size_bytes(current_setting('wal_segment_s
 """
 
 
+FLUSHED = """
+select ((case when pg_is_in_recovery() then greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn(), '0/0'::pg_lsn)
+              else pg_current_wal_flush_lsn() end) - '0/0'::pg_lsn)::bigint
+"""
+"""How much of the log is safe here. A standby that was started anew has replayed more than it has received since."""
+
+
+def read_flushed(connection: Connection) -> Lsn:
+    """How much of the log this database holds for good: every commit that was waited for is below it."""
+    return Lsn(int(one_row(connection, FLUSHED)[0]))
+
+
 def read_position(connection: Connection) -> Lsn:
     """A position that covers whatever this session has read so far."""
     return Lsn(int(one_row(connection, POSITION)[0]))

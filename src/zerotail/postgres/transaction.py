@@ -2,8 +2,8 @@
 
 1. Every session with a site's own database commits locally (`synchronous_commit = local`): whether the other site has
    the row is the gate's question, not the commit's.
-2. The position of a result that has one is taken behind the commit, which has a record of its own in the log: whoever
-   asks the gate for it asks for the commit as well.
+2. The position of a result that has one lies behind the commit, which has a record of its own in the log: whoever asks
+   the gate for it asks for the commit as well.
 3. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
    nobody knows: `Indefinite`, to be found out by reading.
 4. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
@@ -32,13 +32,13 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.ports import Indefinite, Refused, Result, Unreachable
 from zerotail.postgres.connection import Connection, connect
-from zerotail.postgres.position import POSITION
+from zerotail.postgres.position import FLUSHED
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 
 _CONNECT_SECONDS = 5.0
-_COMMIT = f"commit; {POSITION}".encode()
+_COMMIT = f"commit; {FLUSHED}".encode()
 """In one message: the position costs no journey of its own."""
 _HELD_BACK = {signal.SIGINT, signal.SIGTERM}
 
@@ -130,7 +130,7 @@ def _behind_commit(result: T, ended: psycopg.Cursor[TupleRow]) -> T:
     row = ended.fetchone()
     if row is None or not isinstance(result, Result) or "position" not in result.__struct_fields__:
         return result
-    return msgspec.structs.replace(result, position=Lsn(row[0]))
+    return msgspec.structs.replace(result, position=Lsn(max(row[0], getattr(result, "position"))))  # noqa: B009
 
 
 @contextmanager
