@@ -135,6 +135,7 @@ def show_report(report: ActReport, *, as_json: bool) -> None:
         lines.append(f"  replayed: {report.replayed} records, hashes as journaled")
     if report.accepted:
         lines.append(f"  stated: {', '.join(report.accepted)}")
+    lines += [f"  {remark}" for remark in report.remarks]
     if report.tail is not None:
         kept = report.tail
         lines.append(

@@ -115,14 +115,15 @@ def status(path: str | None, state: str | None, as_json: bool) -> int:
 def resume(site: str | None, path: str | None, state: str | None, as_json: bool) -> None:
     """Finish a takeover that was interrupted, wherever that was."""
     from zerotail.operate.takeover import Statements, nothing_begun, resume_takeover
+    from zerotail.operate.world import require_site
 
     operator = operator_of(path, state)
-    note = operator.notebook.find_last(("takeover",)) if site is None else None
-    chosen = note.site if note else site
+    named = require_site(operator.configuration, site) if site else None
+    last = operator.notebook.find_last(("takeover",), named)
+    chosen = named or (last.site if last else None)
     if chosen is None:
         raise nothing_begun("takeover", None)
-    begun = operator.notebook.find_unfinished(("takeover",), note.site if note else None)
-    accepted = begun.accepted if begun else ()
+    accepted = last.accepted if last else ()
     planned = _planned(operator, chosen, Statements(loss="--accept-loss" in accepted))
     with telling(operator, "takeover") as told:
         report = resume_takeover(told, planned)

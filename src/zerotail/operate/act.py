@@ -20,7 +20,7 @@ from zerotail.core.takeover import Step
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.operate.adapters import BadDayAdapters
 from zerotail.operate.notebook import Note, Notebook, StepNote, now
-from zerotail.operate.plan import STEP_NAMES, ActPlan
+from zerotail.operate.plan import REJOIN, STEP_NAMES, ActPlan
 from zerotail.postgres.tail import Tail
 
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class ActReport:
     accepted: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
     tail: Tail | None = None
+    remarks: tuple[str, ...] = ()
     note: str = ""
     """The folder with the notes of it."""
     seconds: float = 0.0
@@ -80,6 +81,7 @@ class Act:
     adapters: BadDayAdapters | None = None
     tail: Tail | None = None
     reports: list[StepReport] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     _step: tuple[str, float] | None = None
 
@@ -105,6 +107,10 @@ class Act:
         """Note where a tail was kept."""
         self.tail = kept
         self._write(tail=kept.file)
+
+    def remark(self, text: str) -> None:
+        """Something that the operator should know; it goes into the report."""
+        self.remarks.append(text)
 
     def finish(self) -> None:
         """Note that nothing is left."""
@@ -136,7 +142,7 @@ class Act:
 
     def _adapters(self) -> BadDayAdapters:
         if self.adapters is None:
-            runs_at = self.note.other if self.note.act == "rejoin" else self.note.site
+            runs_at = self.note.other if self.note.act == REJOIN else self.note.site
             self.adapters = BadDayAdapters(self.operator.configuration, runs_at, self)
         return self.adapters
 
@@ -173,6 +179,10 @@ def acting(operator: Operator, plan: ActPlan, accepted: tuple[str, ...], note: N
             if fresh:
                 act.finish()  # nothing is to be resumed
             raise
+        except KeyboardInterrupt:
+            next_words = f"plan --site {plan.site}" if plan.act == REJOIN else "resume"
+            tries = (f"zerotail {plan.act} {next_words}",)
+            raise Unfinished(f"the {plan.act} was interrupted.", code="ZT460", tries=tries) from None
         finally:
             if act.adapters is not None:
                 act.adapters.close()

@@ -21,6 +21,7 @@ from zerotail.channel.configured import open_receiver
 from zerotail.channel.receiver import Receiver
 from zerotail.config import Configuration
 from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable, Unfinished
@@ -28,7 +29,8 @@ from zerotail.kafka.end import LogEnds
 from zerotail.operate.command import COMMAND_SECONDS, run_command
 from zerotail.operate.pipeline import shapes_of, transforms_of
 from zerotail.postgres import failover, lineage, owed, promotion, tail
-from zerotail.postgres.connection import Connection, answers, session
+from zerotail.postgres.connection import Connection, answers, one_row, session
+from zerotail.postgres.synchronous import is_streaming, set_synchronous_standby
 from zerotail.postgres.transaction import Session
 from zerotail.wiring import AdapterSettings, SiteAdapters
 
@@ -58,6 +60,10 @@ class Notes(Protocol):
         """Note where a tail was kept."""
         ...
 
+    def remark(self, text: str) -> None:
+        """Something that the operator should know."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class NoNotes:
@@ -73,6 +79,9 @@ class NoNotes:
         """Nothing is noted."""
 
     def kept(self, kept: tail.Tail) -> None:
+        """Nothing is noted."""
+
+    def remark(self, text: str) -> None:
         """Nothing is noted."""
 
 
@@ -106,7 +115,7 @@ class BadDayAdapters(SiteAdapters):
                 lambda: failover.stop_waiting(self._dsns[e.site], Deadline.after(_PATIENCE_SECONDS))
             ),
             ports.OpenEpoch: lambda e: self._write(e.site, lambda c: lineage.open_epoch(c, e)),
-            ports.ChangeEpoch: lambda e: self._write(e.site, lambda c: lineage.change_epoch(c, e)),
+            ports.ChangeEpoch: self._change_epoch,
             ports.StoreStart: lambda e: self._write(e.site, lambda c: failover.store_start(c, e)),
             ports.ReadLogEnd: self._ends.read,
             ports.RecordStep: self._record_step,
@@ -147,7 +156,12 @@ class BadDayAdapters(SiteAdapters):
 
     def _fence(self, effect: ports.FenceSite) -> Any:
         words = self._configuration.takeover.fence
-        return ports.Unreachable() if words is None else self._command(words, effect.site)
+        if words is None:
+            return ports.Unreachable()
+        done = self._command(words, effect.site)
+        if isinstance(done, ports.Refused):
+            self._notes.remark(f"{effect.site} could not be fenced: {done.reason}")
+        return done
 
     def _promote(self, effect: ports.Promote) -> Any:
         dsn, words = self._dsns[effect.site], self._configuration.takeover.promote
@@ -157,6 +171,21 @@ class BadDayAdapters(SiteAdapters):
                 return done
             return _answered(lambda: _wait_until_promoted(dsn))
         return _answered(lambda: _promote(dsn))
+
+    def _change_epoch(self, effect: ports.ChangeEpoch) -> Any:
+        changed = self._write(effect.site, lambda c: lineage.change_epoch(c, effect))
+        if isinstance(changed, ports.Done) and effect.durability is Durability.GATED:
+            _answered(lambda: self._wait_again(effect.site))
+        return changed
+
+    def _wait_again(self, site: SiteName) -> ports.Done:
+        """Let commits wait for the standby again, where they stopped waiting and it goes by its site's name."""
+        standby = self._configuration.other_site(site)
+        with session(self._dsns[site], Deadline.after(_PATIENCE_SECONDS)) as connection:
+            waits = one_row(connection, "show synchronous_standby_names")[0]
+            if not waits and is_streaming(connection, standby):
+                set_synchronous_standby(connection, standby)
+        return ports.Done()
 
     def _record_step(self, effect: ports.RecordStep) -> Any:
         """In the file first; in the database as soon as it has the epoch, together with what came before."""

@@ -145,6 +145,7 @@ def _report(operator: Operator, act: Act, report: TakeoverReport, began: float) 
         accepted=note.accepted,
         steps=tuple(act.reports),
         tail=act.tail,
+        remarks=tuple(act.remarks),
         note=str(operator.notebook.folder),
         seconds=round(time.monotonic() - began, 3),
     )

@@ -75,6 +75,7 @@ def run_rejoin(operator: Operator, planned: PlannedRejoin, accepted: tuple[str, 
         accepted=accepted,
         steps=tuple(act.reports),
         tail=act.tail,
+        remarks=tuple(act.remarks),
         note=str(operator.notebook.folder),
         seconds=round(time.monotonic() - began, 3),
     )

@@ -130,6 +130,7 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
         report.replayed,
         accepted,
         tuple(act.reports),
+        remarks=tuple(act.remarks),
         note=str(operator.notebook.folder),
         seconds=round(time.monotonic() - began, 3),
     )

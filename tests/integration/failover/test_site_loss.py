@@ -19,7 +19,7 @@ from zerotail.postgres.connection import one_row, session
 
 pytestmark = pytest.mark.servers
 
-FIRST, TAKEN_OVER, BACK = epoch_of(1, 0), epoch_of(2, 1), epoch_of(3, 0)
+TAKEN_OVER, BACK, ALONE = epoch_of(2, 1), epoch_of(3, 0), epoch_of(4, 0)
 
 
 def test_wrong_calls_are_refused_with_their_codes_and_change_nothing(sites: Sites) -> None:
@@ -96,6 +96,8 @@ def test_a_database_that_does_not_answer_is_not_replaced_without_a_statement(sit
     assert (said.code, said.answer("error")["code"]) == (3, "ZT450")
     handed = sites.call("handover", "plan", "--to", "east", "--json")
     assert (handed.code, handed.answer("error")["code"]) == (4, "ZT420")
+    taken = sites.call("takeover", "plan", "--to", "east", "--json")
+    assert (taken.code, taken.answer("error")["code"]) == (4, "ZT401")
 
 
 def test_east_comes_back_as_standby_and_its_own_tail_is_kept_and_never_applied(sites: Sites) -> None:
@@ -126,6 +128,29 @@ def test_east_gets_its_role_back_and_west_follows(sites: Sites) -> None:
     sites.wait_until_all_arrived("east")
     assert sites.call("failback", "run", "--json", at="east").answer("failback-report")["changed"] is False
     assert sites.call("failback", "status", at="east").code == 0
+
+
+def test_a_site_goes_on_alone_by_the_statement_that_the_other_is_out_until_that_is_back(sites: Sites) -> None:
+    assert kill_target(sites.lab, "west").bit
+    sites.kill("west")
+    held = sites.system.accepted()
+    sites.insert("east", 10)
+    stated = ("--accept-lost-site", "west")
+    report = sites.act("takeover", "--to", "east", *stated, confirm="east", at="east")
+    assert (report["exposed"], report["accepted"]) == (True, ["--accept-lost-site west"])
+    assert sites.wait_until_all_arrived("east") == held + 40
+    assert sites.standing("east") == (ALONE, "live", "exposed")
+    assert waits_for(sites) == ""
+    assert start_target(sites.lab, "west").bit
+    back = sites.act("rejoin", "--site", "west", confirm="west", at="east")
+    assert [step["step"] for step in back["steps"]] == ["back to gated"]
+    assert sites.standing("east") == (ALONE, "live", "gated")
+    assert waits_for(sites) == "FIRST 1 (west)"
+
+
+def waits_for(sites: Sites) -> str:
+    with session(sites.dsn("east"), patience()) as east:
+        return str(one_row(east, "show synchronous_standby_names")[0])
 
 
 def feed(sites: Sites, stop: Event) -> None:
