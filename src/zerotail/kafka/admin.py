@@ -12,8 +12,7 @@ from zerotail.deadline import Deadline, wait_until
 
 def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, ...]:
     """The ids of the brokers that the cluster knows as alive; empty when nobody answers."""
-    # librdkafka prints a line for every refused connection, so knock first.
-    if not any(_accepts(address) for address in bootstrap.split(",")):
+    if not somebody_listens(bootstrap):
         return ()
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 2000})
     try:
@@ -21,6 +20,11 @@ def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, 
     except KafkaException:
         return ()
     return tuple(sorted(metadata.brokers))
+
+
+def somebody_listens(bootstrap: str) -> bool:
+    """Whether one of the addresses accepts connections: librdkafka is slow to find out, and prints a line each time."""
+    return any(_accepts(address) for address in bootstrap.split(","))
 
 
 def wait_until_brokers_live(bootstrap: str, count: int, deadline: Deadline) -> None:

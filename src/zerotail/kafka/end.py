@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, ProducerNumber, Serial, TopicName
 from zerotail.core.record import HEADER_BYTES, HEADER_NAME, decode
 from zerotail.errors import Refused, Unavailable
-from zerotail.kafka.admin import live_brokers
-from zerotail.kafka.cursor import SETTINGS
+from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.log import admin_client, create_topic, log_identity
 from zerotail.kafka.topic import End, Headers, Place, TopicReader
 from zerotail.ports import LogEnd, ReadLogEnd, Unreachable
@@ -33,37 +33,39 @@ class TopicShape:
 
 
 class LogEnds:
-    """Looks at the ends of a site's logs."""
+    """Looks at the ends of a site's logs; its clients are kept from look to look, and made anew after a failure."""
 
     def __init__(self, bootstrap: str, shapes: Mapping[TopicName, TopicShape]) -> None:
         self._bootstrap = bootstrap
         self._shapes = shapes
+        self._admin: AdminClient | None = None
         self._readers: dict[tuple[TopicName, PartitionNumber], TopicReader] = {}
 
     def read(self, effect: ReadLogEnd) -> LogEnd | Unreachable:
         """The end of a log, taken before the record that lies there: nothing before it is passed over."""
-        if not live_brokers(self._bootstrap):
-            return Unreachable()
-        try:
-            log = self._identity(effect.topic)
-            offset = self._end_of(effect.topic, effect.partition)
-        except (KafkaException, Unavailable, Refused):
+        if not somebody_listens(self._bootstrap):
             return Unreachable()
         place = Place({"bootstrap.servers": self._bootstrap}, effect.topic, effect.partition, _TIMEOUT_SECONDS)
         reader = self._readers.setdefault((effect.topic, effect.partition), TopicReader(place))
+        try:
+            hint = Hint(self._identity(effect.topic), Offset(reader.end()))
+        except (KafkaException, Unavailable, Refused):
+            self.close()
+            return Unreachable()
         found = reader.find_last(_own_record)
         if isinstance(found, End):
-            found = (ProducerNumber(0), Serial(0))
-        return LogEnd(Hint(log, offset), *found) if isinstance(found, tuple) else Unreachable()
+            return LogEnd(hint, ProducerNumber(0), Serial(0))
+        return LogEnd(hint, *found) if isinstance(found, tuple) else Unreachable()
 
     def close(self) -> None:
         """Give the clients back."""
         for reader in self._readers.values():
             reader.close()
         self._readers.clear()
+        self._admin = None
 
     def _identity(self, topic: TopicName) -> str:
-        client = admin_client(self._bootstrap)
+        client = self._admin = self._admin or admin_client(self._bootstrap)
         try:
             return log_identity(client, topic)
         except Refused:
@@ -72,14 +74,6 @@ class LogEnds:
                 raise
             create_topic(client, topic, shape.partitions, shape.copies)
             return log_identity(client, topic)
-
-    def _end_of(self, topic: TopicName, partition: PartitionNumber) -> Offset:
-        consumer = Consumer({**SETTINGS, "bootstrap.servers": self._bootstrap})
-        try:
-            _, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=_TIMEOUT_SECONDS)
-        finally:
-            consumer.close()
-        return Offset(high)
 
 
 def _plain_name(topic: TopicName, known: Mapping[TopicName, TopicShape]) -> TopicName:

@@ -94,7 +94,7 @@ def test_a_site_that_is_not_active_cannot_be_rejoined() -> None:
 def test_a_database_that_does_not_answer_is_not_replaced_without_a_statement() -> None:
     answers = [_seen(LINEAGE, 1), ports.Unreachable()]
     result, effects = _told(rejoin(WEST, EAST), answers)
-    assert isinstance(result, Unavailable)
+    assert isinstance(result, Refused)
     assert "CopyDatabase" not in _names(effects)
 
 
