@@ -16,6 +16,31 @@ from zerotail.errors import Refused
 
 TAKEOVER, HANDOVER, FAILBACK, REJOIN = "takeover", "handover", "failback", "rejoin"
 
+_MISSING = {
+    "--accept-unfenced-site": (
+        "{site} is live, by what its own database says.",
+        "After a takeover it can release nothing more, but what clients submit there would be lost.",
+    ),
+    "--accept-lost-site": (
+        "nobody has stated that {site} is out and will not take over.",
+        "Two sites that both go on alone would send two different histories.",
+    ),
+    "--accept-loss": (
+        "this copy may lack what was sent while it had no standby.",
+        "Going on here could send other messages under the same numbers.",
+    ),
+    "--accept-lost-database": (
+        "the database of {site} does not answer, so nobody knows whether it has gone on alone.",
+        "Replacing it would destroy the only copy of what it has sent.",
+    ),
+}
+"""Why each statement is needed: the facts, and why they matter."""
+_OTHERWISE = {
+    "--accept-unfenced-site": "zerotail handover plan --to {plan.site}    # if {plan.other} is well",
+    "--accept-lost-database": "zerotail rejoin plan --site {plan.site}    # when it answers",
+}
+"""What else can be typed."""
+
 STEP_NAMES = {
     Step.FENCE: "fence",
     Step.PROMOTE: "promote",
@@ -75,13 +100,16 @@ def require_same(plan: ActPlan, identifier: str) -> None:
 
 def require_accepted(plan: ActPlan, accepted: tuple[str, ...]) -> None:
     """`Refused` when a statement is missing that the plan needs."""
-    missing = [need for need in plan.needs if need not in accepted]
-    if missing:
+    missing = next((need for need in plan.needs if need not in accepted), None)
+    if missing is not None:
+        flag, _, site = missing.partition(" ")
+        message, why = _MISSING[flag]
+        otherwise = [_OTHERWISE[flag].format(plan=plan)] if flag in _OTHERWISE else []
         raise Refused(
-            f"this {plan.act} needs a statement of yours: {', '.join(missing)}.",
+            message.format(site=site, act=plan.act),
             code="ZT450",
-            why="\n".join(plan.seen),
-            tries=(run_line(plan),),
+            why="\n".join((why.format(site=site), *plan.seen)),
+            tries=(*otherwise, run_line(plan)),
         )
 
 

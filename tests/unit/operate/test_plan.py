@@ -40,9 +40,13 @@ def test_a_plan_of_another_world_is_refused_with_what_is_seen_now() -> None:
 def test_each_statement_that_is_needed_must_be_made() -> None:
     needed = plan(needs=("--accept-unfenced-site east", "--accept-loss"))
     require_accepted(needed, ("--accept-loss", "--accept-unfenced-site east"))
-    with pytest.raises(Refused, match="--accept-loss") as refused:
+    with pytest.raises(Refused, match="may lack what was sent") as refused:
         require_accepted(needed, ("--accept-unfenced-site east",))
     assert refused.value.code == "ZT450"
+    assert refused.value.tries == (run_line(needed),)
+    with pytest.raises(Refused, match="east is live") as refused:
+        require_accepted(needed, ("--accept-loss", "--accept-unfenced-site west"))
+    assert refused.value.tries[0].startswith("zerotail handover plan --to west")
 
 
 @pytest.mark.parametrize(
