@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, ProducerNumber, Serial, TopicName
 from zerotail.core.record import HEADER_BYTES, HEADER_NAME, decode
+from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.log import admin_client, create_topic, log_identity
@@ -48,7 +49,7 @@ class LogEnds:
         place = Place({"bootstrap.servers": self._bootstrap}, effect.topic, effect.partition, _TIMEOUT_SECONDS)
         reader = self._readers.setdefault((effect.topic, effect.partition), TopicReader(place))
         try:
-            hint = Hint(self._identity(effect.topic), Offset(reader.end()))
+            hint = self._hint_of(effect.topic, reader)
         except (KafkaException, Unavailable, Refused):
             self.close()
             return Unreachable()
@@ -64,16 +65,24 @@ class LogEnds:
         self._readers.clear()
         self._admin = None
 
-    def _identity(self, topic: TopicName) -> str:
+    def _hint_of(self, topic: TopicName, reader: TopicReader) -> Hint:
         client = self._admin = self._admin or admin_client(self._bootstrap)
         try:
-            return log_identity(client, topic)
+            return Hint(log_identity(client, topic), Offset(reader.end()))
         except Refused:
             shape = self._shapes.get(_plain_name(topic, self._shapes))
             if shape is None:
                 raise
             create_topic(client, topic, shape.partitions, shape.copies)
-            return log_identity(client, topic)
+
+        def find_hint() -> Hint | None:
+            try:
+                return Hint(log_identity(client, topic), Offset(reader.end()))
+            except (KafkaException, Refused):
+                return None
+
+        # A new topic has no leader for a moment.
+        return wait_until(f"topic {topic} has a leader", find_hint, Deadline.after(_TIMEOUT_SECONDS))
 
 
 def _plain_name(topic: TopicName, known: Mapping[TopicName, TopicShape]) -> TopicName:
