@@ -18,7 +18,7 @@ from zerotail.deadline import Deadline
 from zerotail.ports import Commit
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.journal import commit_batch, create_head, find_head
-from zerotail.postgres.lineage import read_position
+from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
 
 STAGE, PARTITION = StageName("bench"), PartitionNumber(0)

@@ -9,9 +9,10 @@ import argparse
 import signal
 from threading import Event
 
+from zerotail.code import find_code_beside
 from zerotail.config import load
 from zerotail.core.identity import SiteName
-from zerotail.running.parts import find_code_beside, plan_parts
+from zerotail.running.parts import plan_parts
 
 
 def main() -> None:

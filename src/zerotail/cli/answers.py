@@ -18,6 +18,9 @@ from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded
 from zerotail.lab.status import LabStatus
+from zerotail.operate.act import ActReport
+from zerotail.operate.plan import ActPlan
+from zerotail.operate.status import ActStatus
 from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
@@ -92,6 +95,15 @@ class LabRejoinAnswer:
     """`zerotail lab rejoin`."""
 
     site: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabStopDatabaseAnswer:
+    """`zerotail lab stop-database`."""
+
+    site: str
+    stopped: bool
+    """False: it did not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +311,18 @@ ANSWERS: dict[str, type] = {
     "lab-fault": FaultReport,
     "lab-promote": LabPromoteAnswer,
     "lab-rejoin": LabRejoinAnswer,
+    "lab-stop-database": LabStopDatabaseAnswer,
+    "takeover-plan": ActPlan,
+    "takeover-report": ActReport,
+    "takeover-status": ActStatus,
+    "handover-plan": ActPlan,
+    "handover-report": ActReport,
+    "handover-status": ActStatus,
+    "failback-plan": ActPlan,
+    "failback-report": ActReport,
+    "failback-status": ActStatus,
+    "rejoin-plan": ActPlan,
+    "rejoin-report": ActReport,
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
     "journal-compare": JournalCompareAnswer,

@@ -81,22 +81,15 @@ def chosen_transforms(config: str | None, dsn: str | None) -> dict[str, Callable
     """What producers make of their rows, by name; only a configuration knows, `--dsn` means that there are none."""
     if dsn is not None:
         return {}
-    from importlib import import_module
+    from zerotail.code import find_code_beside, load_object
+    from zerotail.config import find_configuration_file, load
 
-    from zerotail.config import load
-
-    found = {}
-    for name, producer in load(config).producers.items():
-        if producer.transform is None:
-            continue
-        module, _, attribute = producer.transform.partition(":")
-        try:
-            found[str(name)] = getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise Misused(
-                f"the transform {producer.transform} of producer {name} cannot be loaded: {error}."
-            ) from error
-    return found
+    find_code_beside(find_configuration_file(config))
+    return {
+        str(name): load_object(producer.transform, f"producer {name}")
+        for name, producer in load(config).producers.items()
+        if producer.transform is not None
+    }
 
 
 def _named(dsn: str) -> Database:

@@ -164,6 +164,25 @@ def rejoin(site: str, folder: Path, as_json: bool) -> None:
         print_answer(f"{site}'s database follows again, and commits wait for it")
 
 
+@command.command("stop-database", epilog="Example:  zerotail lab stop-database east")
+@click.argument("site", type=click.Choice(["east", "west"]))
+@dir_option
+@json_option
+def stop_database(site: str, folder: Path, as_json: bool) -> None:
+    """Stop the site's database cleanly: its standby then has everything. One that does not run stays so."""
+    from zerotail.deadline import Deadline
+    from zerotail.lab.layout import require_layout
+    from zerotail.lab.site import stop_site_database
+
+    stopped = stop_site_database(require_layout(folder), site, Deadline.after(60))
+    if as_json:
+        from zerotail.cli.answers import LabStopDatabaseAnswer
+
+        print_json("lab-stop-database", LabStopDatabaseAnswer(site, stopped))
+    else:
+        print_answer(f"{site}'s database is stopped" if stopped else f"{site}'s database did not run")
+
+
 def _add_other_commands() -> None:
     from zerotail.cli.lab_faults import FAULTS
     from zerotail.cli.lab_load import load

@@ -132,6 +132,7 @@ def release(direction: str, folder: Path, as_json: bool) -> int:
 
 FAULTS = (
     _on_target("kill", "east.kafka", "Kill -9 every process of TARGET at once.", "kill_target"),
+    _on_target("fence", "east", "Kill -9 whatever of TARGET still runs; content when nothing did.", "fence_target"),
     _on_target("stop", "west.postgres", "SIGSTOP every process of TARGET.", "stop_target"),
     _on_target("continue", "west", "SIGCONT every process of TARGET.", "continue_target"),
     _on_target("start", "east.kafka", "Start what of TARGET does not run.", "start_target"),

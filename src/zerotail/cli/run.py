@@ -96,7 +96,8 @@ def _run_application(
     stages: Sequence[str] | None,
     as_json: bool,
 ) -> int:
-    from zerotail.running.parts import find_code_beside, plan_parts
+    from zerotail.code import find_code_beside
+    from zerotail.running.parts import plan_parts
     from zerotail.running.prepare import prepare
 
     configuration, file = _load(path)

@@ -149,8 +149,12 @@ class Takeover(Part):
     """Command that shuts the lost site off. {site} is its name, {other} the survivor's."""
     promote: field.Command | None = None
     """Command that promotes the database of {site}, instead of pg_promote (under Patroni, for instance)."""
+    stop: field.Command | None = None
+    """Command that stops the database of {site} cleanly, for a handover to {other}."""
     attach: field.Command | None = None
-    """Command that attaches {site} as the synchronous standby of {other}."""
+    """Command that attaches {site} as the synchronous standby of {other}: it stops the database of {site} and replaces
+    it by a fresh copy.
+    """
 
 
 class Spark(Part):

@@ -22,9 +22,16 @@ from zerotail.config.tree import Node, Section, Text, all_texts, entries_of, rep
 
 PREFIX = "ZEROTAIL_"
 RESERVED_VARIABLES = frozenset(
-    {"ZEROTAIL_CONFIG", "ZEROTAIL_CACHE", "ZEROTAIL_LAB_DIR", "ZEROTAIL_LAB_FOLDER", "ZEROTAIL_LAB_PART"}
+    {
+        "ZEROTAIL_CONFIG",
+        "ZEROTAIL_CACHE",
+        "ZEROTAIL_STATE",
+        "ZEROTAIL_LAB_DIR",
+        "ZEROTAIL_LAB_FOLDER",
+        "ZEROTAIL_LAB_PART",
+    }
 )
-"""Variables of other parts: the file itself, the cache, a lab's folder, and the marks on a lab's processes."""
+"""Variables of other parts: the file itself, the cache, operators' notes, a lab's folder, marks on its processes."""
 
 
 @dataclass(frozen=True, slots=True)

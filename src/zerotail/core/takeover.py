@@ -99,7 +99,9 @@ def plan_takeover(view: SiteView, *, accept_loss: bool = False, cause: str = "ta
             why="Going on here could send other messages under the same numbers.",
             tries=(f"zerotail status --site {row.site}", f"zerotail rejoin plan --site {view.site}"),
         )
-    first = (Step.FENCE, Step.PROMOTE) if view.timeline is None else ()
+    # A site that hands over has stopped its database itself; nothing of it is shut off.
+    fence = () if cause == "handover" else (Step.FENCE,)
+    first = (*fence, Step.PROMOTE) if view.timeline is None else ()
     return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH)
 
 

@@ -25,6 +25,7 @@ from zerotail.ports import (
     ObserveDrained,
     ObserveSite,
     Pause,
+    Refused,
     ShutDown,
     SiteObserved,
     Story,
@@ -50,7 +51,8 @@ def hand_over(pipeline: Pipeline, source: SiteName, target: SiteName, target_num
     # 4
     down = yield ShutDown(source)
     if not isinstance(down, Done):
-        raise Unfinished(f"the database of {source} did not shut down", code="ZT421")
+        reason = f": {down.reason}" if isinstance(down, Refused) else ""
+        raise Unfinished(f"the database of {source} did not shut down{reason}", code="ZT421")
     # 5
     here = yield ObserveSite(target)
     if not isinstance(here, SiteObserved) or here.flushed < down.position:

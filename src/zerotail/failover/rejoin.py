@@ -30,6 +30,7 @@ from zerotail.ports import (
     KeepTail,
     ObserveSite,
     RecordRejoined,
+    Refused,
     SiteObserved,
     Standing,
     Story,
@@ -51,7 +52,7 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
     if not attached:
         replaced = None
         if not isinstance(seen, SiteObserved) and not database_lost:
-            raise Unavailable(
+            raise NotAllowed(
                 f"the database of {site} does not answer, so nobody knows whether it has gone on alone",
                 code="ZT413",
                 tries=(f"zerotail rejoin run --accept-lost-database {site}",),
@@ -117,4 +118,5 @@ def _require_active(active: SiteName) -> Story[Standing]:
 
 def _require_done(answer: object, what: str) -> None:
     if not isinstance(answer, Done):
-        raise Unfinished(f"could not {what}", code="ZT412", tries=("zerotail rejoin run",))
+        reason = f": {answer.reason}" if isinstance(answer, Refused) else ""
+        raise Unfinished(f"could not {what}{reason}", code="ZT412", tries=("zerotail rejoin plan",))

@@ -61,6 +61,8 @@ class Pipeline:
     producers: Mapping[StageName, Sequence[ProducerNumber]]
     lanes: Mapping[Lane, ReceiverClass]
     """Lanes to receivers outside; lanes between stages need no claim."""
+    stored: frozenset[StageName] = frozenset()
+    """Stages that go on with the state in the database: they need no replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
                 _require_done(opened, f"open epoch {plan.epoch}")
             case Step.REBUILD:
                 for stage in pipeline.stages:
+                    if stage.name in pipeline.stored:
+                        continue
                     replayed += yield from _replay(stage, pipeline.producers[stage.name])
             case Step.FILL:
                 for stage in pipeline.stages:

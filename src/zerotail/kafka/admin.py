@@ -14,8 +14,7 @@ from zerotail.errors import Unavailable
 
 def live_brokers(bootstrap: str, *, timeout_seconds: float = 2.0) -> tuple[int, ...]:
     """The ids of the brokers that the cluster knows as alive; empty when nobody answers."""
-    # librdkafka prints a line for every refused connection, so knock first.
-    if not any(_accepts(address) for address in bootstrap.split(",")):
+    if not somebody_listens(bootstrap):
         return ()
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 2000})
     try:
@@ -35,6 +34,11 @@ def count_brokers(bootstrap: str, settings: Mapping[str, str], deadline: Deadlin
         return len(client.list_topics(timeout=max(0.1, deadline.seconds_left)).brokers)
     except KafkaException as error:
         raise Unavailable(f"no broker answers: {error.args[0].str()}", code="ZT502") from error
+
+
+def somebody_listens(bootstrap: str) -> bool:
+    """Whether one of the addresses accepts connections: librdkafka is slow to find out, and prints a line each time."""
+    return any(_accepts(address) for address in bootstrap.split(","))
 
 
 def wait_until_brokers_live(bootstrap: str, count: int, deadline: Deadline) -> None:

@@ -158,6 +158,10 @@ class TopicReader:
                 return Refused(f"there is no {self._place}")
             return Unreachable()
 
+    def end(self) -> int:
+        """Where the next record goes; `KafkaException` when the partition cannot be asked."""
+        return self._watermarks(Deadline.after(self._place.timeout_seconds))[1]
+
     def close(self) -> None:
         """Give the clients back."""
         for client in (self._all, self._committed):

@@ -54,6 +54,12 @@ def kill_target(layout: Layout, target: str) -> FaultReport:
     return FaultReport("kill", target, bit=True, evidence=evidence)
 
 
+def fence_target(layout: Layout, target: str) -> FaultReport:
+    """See to it that nothing of the target runs: the same blow as `kill`, content when there was nothing to hit."""
+    killed = kill_target(layout, target)
+    return FaultReport("fence", target, bit=True, evidence=killed.evidence)
+
+
 def stop_target(layout: Layout, target: str) -> FaultReport:
     """SIGSTOP every process of the target: it keeps its connections and its ports, and is silent."""
     stopped = _signal_until(layout, target, signal.SIGSTOP, lambda process: process.state == "T")

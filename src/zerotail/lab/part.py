@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 
 import msgspec
 
@@ -18,6 +19,9 @@ from zerotail.lab.ports import port_is_free
 from zerotail.lab.process import Command, processes_of, start
 from zerotail.lab.spark import spark_serves, start_spark
 from zerotail.postgres.connection import answers
+
+_LOOKS = 3
+_LOOK_SECONDS = 0.05
 
 
 def kind_of(part: str) -> str:
@@ -122,7 +126,14 @@ def _wait_until_broker_lives(layout: Layout, part: str, deadline: Deadline) -> N
 
 
 def _ended(layout: Layout, part: str) -> bool:
-    return not any(process.part == part for process in processes_of(layout.path))
+    """Whether nothing of the part runs. A program that is just replacing itself by another one shows no environment for
+    a moment, so a part that is not found is looked for again.
+    """
+    for _ in range(_LOOKS):
+        if any(process.part == part for process in processes_of(layout.path)):
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
 
 
 def accepts_connections(port: int) -> bool:

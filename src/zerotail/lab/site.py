@@ -5,9 +5,10 @@ from __future__ import annotations
 from zerotail.core.identity import Timeline, epoch_of
 from zerotail.deadline import Deadline
 from zerotail.lab.broker import find_cluster_id, format_broker, new_cluster_id
-from zerotail.lab.database import copy_database, create_database, dsn
+from zerotail.lab.database import copy_database, create_database, dsn, programs_for
 from zerotail.lab.layout import OUTSIDE, SITES, Layout
 from zerotail.lab.part import start_part, wait_until_ready
+from zerotail.lab.process import processes_of
 from zerotail.postgres.connection import session
 from zerotail.postgres.promotion import current_timeline, promote
 from zerotail.postgres.schema import apply_schema
@@ -55,6 +56,16 @@ def attach_standby(layout: Layout, site: str, deadline: Deadline) -> None:
 def promote_site(layout: Layout, site: str, deadline: Deadline) -> Timeline:
     """Make the site's database the primary; answers its new timeline."""
     return promote(dsn(layout.database(site)), deadline)
+
+
+def stop_site_database(layout: Layout, site: str, deadline: Deadline) -> bool:
+    """Stop the site's database cleanly, its standby gets the end of the log; False when it did not run."""
+    part = layout.database(site).part
+    if not any(process.part == part for process in processes_of(layout.path)):
+        return False
+    data = layout.folder_of(part) / "data"
+    programs_for(layout, part).run("pg_ctl", "-D", data, "-m", "fast", "-w", "stop", deadline=deadline)
+    return True
 
 
 def prepare_part(layout: Layout, part: str, deadline: Deadline) -> None:

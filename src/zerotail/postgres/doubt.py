@@ -20,8 +20,8 @@ from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, EmissionNumber, Epoch, Incarnation, PartitionNumber, SiteName
 from zerotail.ports import Done, RecordDoubts, SettleDoubts
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import read_position
 from zerotail.postgres.outbox import change_lane
+from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
 SENT, NOT_SENT = "sent", "not sent"

@@ -10,9 +10,10 @@ from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumb
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
-from zerotail.postgres.lineage import read_position, read_standing, require_at_work
+from zerotail.postgres.lineage import read_standing, require_at_work
 from zerotail.postgres.outbox import read_messages
 from zerotail.postgres.poison import read_poison
+from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('zerotail.instruction', 0) + %s * 65536 + %s)"

@@ -26,8 +26,9 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import ClaimHead, Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import read_position, read_standing, require_at_work
+from zerotail.postgres.lineage import read_standing, require_at_work
 from zerotail.postgres.poison import read_poison
+from zerotail.postgres.position import read_position
 from zerotail.postgres.segment import insert_segment
 from zerotail.postgres.transaction import Declined
 

@@ -10,7 +10,6 @@ from zerotail.core.chain import Chain
 from zerotail.core.epoch import Cut, Durability, EpochRow, HeadCut, Lineage, Phase, works_at
 from zerotail.core.identity import (
     Epoch,
-    Lsn,
     PartitionNumber,
     Position,
     ProducerNumber,
@@ -22,23 +21,15 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
 from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
-_POSITION = """
-select ((case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end)
-        - '0/0'::pg_lsn)::bigint
-"""
 _STANDING = """
 select (select system_identifier from pg_control_system()),
        case when pg_is_in_recovery() then null
             else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end
 """
 _EPOCHS = "select epoch, site, timeline, durability, phase, cut, cause, operator from zerotail.epoch order by epoch"
-
-
-def read_position(connection: Connection) -> Lsn:
-    """A position that covers whatever this session has read so far."""
-    return Lsn(int(one_row(connection, _POSITION)[0]))
 
 
 def read_standing(connection: Connection) -> Standing:
@@ -79,7 +70,7 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
             standing.timeline,
             effect.durability.value,
             Phase.OPENED.value,
-            Jsonb(_encode_cut(_observe_cut(connection))),
+            Jsonb(_encode_cut(observe_cut(connection))),
             effect.cause,
             effect.operator,
         ),
@@ -89,7 +80,10 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
 
 
 def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
-    """Change phase or durability of the current epoch, if it is still the one that is meant."""
+    """Change phase or durability of the current epoch, if it is still the one that is meant, on its own timeline."""
+    standing = read_standing(connection)
+    if standing.timeline is not None and standing.timeline != standing.lineage.current.timeline:
+        raise Declined("another epoch is current")
     changed = connection.execute(
         b"update zerotail.epoch set phase = coalesce(%s, phase), durability = coalesce(%s, durability) "
         b"where epoch = %s and epoch = (select max(epoch) from zerotail.epoch)",
@@ -104,7 +98,7 @@ def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
     return Done(read_position(connection))
 
 
-def _observe_cut(connection: Connection) -> Cut:
+def observe_cut(connection: Connection) -> Cut:
     """What there is now: the last serial of every producer and partition, and every head."""
     serials = connection.execute(
         b"select producer, partition, max(serial) from zerotail.instruction group by producer, partition "

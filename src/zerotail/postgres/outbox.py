@@ -19,7 +19,8 @@ from zerotail.ports import (
     RecordIntent,
 )
 from zerotail.postgres.connection import Connection, one_row
-from zerotail.postgres.lineage import read_position, read_standing, require_at_work
+from zerotail.postgres.lineage import read_standing, require_at_work
+from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
 _WHERE = "where channel = %s and partition = %s and target = %s"

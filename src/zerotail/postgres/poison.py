@@ -10,7 +10,8 @@ from zerotail.core.identity import PartitionNumber, Position, ProducerNumber, Se
 from zerotail.core.poison import Decision, Poison, RecordName, Remedy
 from zerotail.ports import Done, RecordPoison
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import read_position, read_standing
+from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
 _READ = """

@@ -2,11 +2,13 @@
 
 1. Every session with a site's own database commits locally (`synchronous_commit = local`): whether the other site has
    the row is the gate's question, not the commit's.
-2. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
+2. The position of a result that has one lies behind the commit, which has a record of its own in the log: whoever asks
+   the gate for it asks for the commit as well.
+3. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
    nobody knows: `Indefinite`, to be found out by reading.
-3. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
+4. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
    the server's own time-outs do not fire then.
-4. SIGINT and SIGTERM are held back while COMMIT is under way: psycopg would turn them into a cancel, which leaves a
+5. SIGINT and SIGTERM are held back while COMMIT is under way: psycopg would turn them into a cancel, which leaves a
    row behind that looks finished and is not.
 """
 
@@ -20,18 +22,24 @@ from contextlib import contextmanager, suppress
 from threading import Timer, current_thread, main_thread
 from typing import TypeVar
 
+import msgspec
 import psycopg
 from psycopg import sql
+from psycopg.rows import TupleRow
 
+from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
-from zerotail.ports import Indefinite, Refused, Unreachable
+from zerotail.ports import Indefinite, Refused, Result, Unreachable
 from zerotail.postgres.connection import Connection, connect
+from zerotail.postgres.position import FLUSHED
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
 
 _CONNECT_SECONDS = 5.0
+_COMMIT = f"commit; {FLUSHED}".encode()
+"""In one message: the position costs no journey of its own."""
 _HELD_BACK = {signal.SIGINT, signal.SIGTERM}
 
 
@@ -49,20 +57,22 @@ class Session:
         *,
         commits_locally: bool = True,
         patience_seconds: float | None = None,
+        connect_seconds: float = _CONNECT_SECONDS,
     ) -> None:
         self._dsn = dsn
         self._application = application
         self._commits_locally = commits_locally
         self._patience_seconds = patience_seconds
+        self._connect_seconds = connect_seconds
         self._connection: Connection | None = None
 
     def read(self, work: Work[T]) -> T | Unreachable | Refused:
         """Run `work` in one snapshot; it writes nothing."""
-        return self._run(work, b"begin isolation level repeatable read read only")  # type: ignore[return-value]
+        return self._run(work, b"begin isolation level repeatable read read only", b"commit")  # type: ignore[return-value]
 
     def write(self, work: Work[T]) -> T | Unreachable | Indefinite | Refused:
         """Run `work` and commit it."""
-        return self._run(work, b"begin")
+        return self._run(work, b"begin", _COMMIT)
 
     def close(self) -> None:
         """Give the connection back."""
@@ -70,16 +80,18 @@ class Session:
             self._connection.close()
             self._connection = None
 
-    def _run(self, work: Work[T], begin: bytes) -> T | Unreachable | Indefinite | Refused:
+    def _run(self, work: Work[T], begin: bytes, commit: bytes) -> T | Unreachable | Indefinite | Refused:
         try:
             connection = self._connected()
         except (Unavailable, psycopg.OperationalError, psycopg.InterfaceError):
             self.close()
             return Unreachable()
         with cut_after(connection, self._patience_seconds):
-            return self._transact(connection, work, begin)
+            return self._transact(connection, work, begin, commit)
 
-    def _transact(self, connection: Connection, work: Work[T], begin: bytes) -> T | Unreachable | Indefinite | Refused:
+    def _transact(
+        self, connection: Connection, work: Work[T], begin: bytes, commit: bytes
+    ) -> T | Unreachable | Indefinite | Refused:
         try:
             connection.execute(begin)
             result = work(connection)
@@ -94,15 +106,15 @@ class Session:
             return Refused("the database is a standby")
         try:
             with signals_held_back():
-                connection.execute(b"commit")
+                ended = connection.execute(commit)
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.close()
             return Indefinite()
-        return result
+        return _behind_commit(result, ended) if ended.nextset() else result
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self._dsn, Deadline.after(_CONNECT_SECONDS), application=self._application)
+            self._connection = connect(self._dsn, Deadline.after(self._connect_seconds), application=self._application)
             if self._commits_locally:
                 self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
@@ -111,6 +123,14 @@ class Session:
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.execute(b"rollback")
+
+
+def _behind_commit(result: T, ended: psycopg.Cursor[TupleRow]) -> T:
+    """The result with the position behind the commit, if it has one."""
+    row = ended.fetchone()
+    if row is None or not isinstance(result, Result) or "position" not in result.__struct_fields__:
+        return result
+    return msgspec.structs.replace(result, position=Lsn(max(row[0], getattr(result, "position"))))  # noqa: B009
 
 
 @contextmanager

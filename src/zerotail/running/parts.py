@@ -8,15 +8,13 @@ a new version begins at the next segment, and the journal says where.
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from zerotail.code import load_object
 from zerotail.config import Configuration, TopicChannel
 from zerotail.core.identity import ChannelName, PartitionNumber, ProducerName, StageName, TopicName
 from zerotail.errors import Misused
@@ -97,16 +95,6 @@ def topic_channels(configuration: Configuration) -> list[tuple[StageName, Channe
     ]
 
 
-def find_code_beside(file: str | Path) -> None:
-    """Let the code beside a configuration file be imported, here and in Spark's workers."""
-    folder = str(Path(file).resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if folder not in known:
-        os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, known)])
-
-
 def _chosen(what: str, known: Mapping[Any, Any], wanted: Iterable[str] | None) -> list[Any]:
     names = list(known) if wanted is None else list(wanted)
     for name in names:
@@ -159,19 +147,3 @@ def version_of(handler: Handler) -> str:
     if source is None:
         return "unknown"
     return sha256(Path(source).read_bytes()).hexdigest()[:_VERSION_LENGTH]
-
-
-def load_object(path: str, whose: str) -> Any:
-    """The Python object `module:name`."""
-    module, _, name = path.partition(":")
-    try:
-        found: Any = import_module(module)
-        for step in name.split("."):
-            found = getattr(found, step)
-    except Exception as error:
-        raise Misused(
-            f"{path} of {whose} cannot be loaded: {type(error).__name__}: {error}.",
-            code="ZT116",
-            tries=["put the module beside the configuration file, or on PYTHONPATH"],
-        ) from error
-    return found

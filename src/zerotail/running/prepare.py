@@ -61,6 +61,14 @@ def cluster_of(configuration: Configuration, site: SiteName) -> Cluster:
     return Cluster(kafka.bootstrap, settings)
 
 
+def topics_of(configuration: Configuration) -> dict[TopicName, TopicSettings]:
+    """How the configured topics are made."""
+    return {
+        name: TopicSettings(topic.partitions, topic.replication, topic.min_insync, topic.retention)
+        for name, topic in configuration.topics.items()
+    }
+
+
 def prepare(configuration: Configuration, site: SiteName) -> Prepared:
     """Make what is missing; `NotActiveError` at a site that is not the active one."""
     settings = adapter_settings(configuration, site)
@@ -71,12 +79,7 @@ def prepare(configuration: Configuration, site: SiteName) -> Prepared:
         topics = {topic: topic_at(topic, standing.rejoined.get(site)) for topic in configuration.topics}
         client = admin_client(settings.kafka)
         partitions = {
-            topic: ensure_topic(
-                client,
-                topics[topic],
-                TopicSettings(wanted.partitions, wanted.replication, wanted.min_insync, wanted.retention),
-            )
-            for topic, wanted in configuration.topics.items()
+            topic: ensure_topic(client, topics[topic], wanted) for topic, wanted in topics_of(configuration).items()
         }
         producers = [
             Registration(name, producer.topic, consumer_of(configuration, producer.topic))
@@ -108,6 +111,6 @@ def _registered(
         return answer
     if isinstance(answer, Declined):
         if answer.reason in ("this site is not live", "the database is a standby"):
-            raise NotActiveError(f"site {site} is not the active one.", code="ZT451", tries=["zerotail status"])
-        raise Refused(f"{answer.reason}.", code="ZT452")
+            raise NotActiveError(f"site {site} is not the active one.", code="ZT461", tries=["zerotail status"])
+        raise Refused(f"{answer.reason}.", code="ZT462")
     raise Unavailable(f"the database of {site} does not answer.", code="ZT301", tries=["zerotail status"])

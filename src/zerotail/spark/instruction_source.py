@@ -129,7 +129,7 @@ class InstructionReader(DataSourceStreamReader):
             raise Unavailable("the database does not answer", code="ZT301")
         standing, places = seen
         if self._site is not None and not standing.live_at(SiteName(self._site)):
-            raise Refused(f"site {self._site} is not the active one", code="ZT451")
+            raise Refused(f"site {self._site} is not the active one", code="ZT461")
         return places
 
     def _database(self) -> Session:

@@ -78,7 +78,7 @@ class RunningStage:
         for partition, stage in stages.items():
             place = run_to_end(claim_place(stage, self._site), self._adapters)
             if isinstance(place, End):
-                raise NotActiveError(f"site {self._site} is not the active one.", code="ZT451")
+                raise NotActiveError(f"site {self._site} is not the active one.", code="ZT461")
             self._places[partition] = place
             self._tell_stopped(partition, place)
         client = admin_client(self._settings.kafka)

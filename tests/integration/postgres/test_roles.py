@@ -10,7 +10,8 @@ from support.journal import day_of
 from zerotail.deadline import Deadline
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import Connection, connect
-from zerotail.postgres.lineage import read_position, read_standing
+from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.position import read_position
 
 pytestmark = pytest.mark.servers
 

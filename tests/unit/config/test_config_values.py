@@ -209,7 +209,9 @@ def test_a_list_where_one_value_belongs_and_the_reverse(tmp_path: Path) -> None:
     ],
 )
 def test_a_command_is_a_text_or_a_list(tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
-    assert loaded(tmp_path, changed("after: 10s", f"fence: {text}")).takeover.fence == words
+    for name in ("fence", "promote", "stop", "attach"):
+        takeover = loaded(tmp_path, changed("after: 10s", f"{name}: {text}")).takeover
+        assert getattr(takeover, name) == words
 
 
 @pytest.mark.parametrize("text", ["'x \"'", "[]", '"x {dsn}"', '"x ${env:TOKEN}"', "[[a]]", '""'])

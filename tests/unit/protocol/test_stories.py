@@ -94,7 +94,7 @@ def test_a_site_that_is_not_active_cannot_be_rejoined() -> None:
 def test_a_database_that_does_not_answer_is_not_replaced_without_a_statement() -> None:
     answers = [_seen(LINEAGE, 1), ports.Unreachable()]
     result, effects = _told(rejoin(WEST, EAST), answers)
-    assert isinstance(result, Unavailable)
+    assert isinstance(result, Refused)
     assert "CopyDatabase" not in _names(effects)
 
 
@@ -190,6 +190,27 @@ def test_a_handover_does_not_promote_a_standby_that_lacks_the_end_of_the_log() -
     result, effects = _told(hand_over(PIPELINE, EAST, WEST, 1), answers)
     assert isinstance(result, Unfinished)
     assert "Promote" not in _names(effects)
+
+
+def test_a_handover_promotes_without_shutting_the_old_site_off() -> None:
+    nothing = ports.Drained(0, 0, 0)
+    answers = [_seen(LINEAGE, 1), _seen(LINEAGE, None), nothing, DONE, nothing, DONE, _seen(LINEAGE, None)]
+    answers += [_seen(LINEAGE, None), ports.Refused("as far as it goes")]
+    _, effects = _told(hand_over(PIPELINE, EAST, WEST, 1), answers)
+    assert _names(effects)[-2:] == ["ObserveSite", "Promote"]
+
+
+def test_a_stage_whose_state_is_stored_is_not_replayed() -> None:
+    row = replace(ROW, epoch=epoch_of(2, 1), site=WEST, timeline=Timeline(2), durability=Durability.EXPOSED)
+    opened = LINEAGE.opened(replace(row, phase=Phase.OPENED, cause="takeover"))
+    stored = replace(PIPELINE, stored=frozenset({STAGE.name}), lanes={})
+    answers = [_seen(opened, 2), DONE, _seen(opened, 2), ports.Unreachable(), DONE, DONE, DONE, DONE]
+    result, effects = _told(take_over(stored, WEST, 1, EAST), answers)
+    assert result.replayed == 0
+    assert "ReadJournal" not in _names(effects)
+    replayed, effects = _told(take_over(PIPELINE, WEST, 1, EAST), [_seen(opened, 2), ports.Unreachable()])
+    assert isinstance(replayed, Unfinished)
+    assert _names(effects)[-1] == "ReadJournal"
 
 
 def test_a_closed_gate_is_asked_a_few_times_and_another_history_only_once() -> None:

@@ -1,0 +1,164 @@
+"""What the acts have in common on the command line: options, the question before a severe act, what is printed."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zerotail.cli.output import print_answer, print_json, say
+from zerotail.errors import Refused
+
+if TYPE_CHECKING:
+    from zerotail.config import Configuration
+    from zerotail.operate.act import ActReport, Operator
+    from zerotail.operate.plan import ActPlan
+    from zerotail.operate.status import ActStatus
+
+to_option = click.option("--to", "site", metavar="SITE", required=True, help="The site that becomes active.")
+maybe_to_option = click.option("--to", "site", metavar="SITE", help="The site; else the one that was begun here.")
+
+
+def look_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--config` and `--state`."""
+    for option in (
+        click.option("--state", metavar="FOLDER", help="The folder for notes; else ZEROTAIL_STATE, else the user's."),
+        click.option("--config", "path", metavar="PATH", help="The configuration; else as for `config check`."),
+    ):
+        function = option(function)
+    return function
+
+
+def confirm_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--plan` and `--confirm`, for scripts."""
+    for option in (
+        click.option("--confirm", metavar="SITE", help="The name of the site, as it would be typed when asked."),
+        click.option("--plan", "plan_id", metavar="ID", help="The plan that `plan` printed."),
+    ):
+        function = option(function)
+    return function
+
+
+def operator_of(path: str | None, state: str | None) -> Operator:
+    """Who acts, with which configuration; progress is not told yet."""
+    from zerotail.config import load
+    from zerotail.operate.act import Operator
+    from zerotail.operate.notebook import Notebook, state_folder
+
+    configuration: Configuration = load(path)
+    folder = Path(state) if state else state_folder(configuration.name, os.environ)
+    return Operator(configuration, Notebook(folder), _user())
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+@contextmanager
+def telling(operator: Operator, title: str) -> Iterator[Operator]:
+    """The operator, with progress on stderr."""
+    from dataclasses import replace
+
+    from zerotail.cli.progress import steps_display
+
+    with steps_display(title) as tell:
+        yield replace(operator, tell=tell)
+
+
+def require_confirmed(plan: ActPlan, plan_id: str | None, confirm: str | None) -> None:
+    """Let only somebody go on who has seen this very plan and names the site.
+
+    On a terminal the plan is shown and the name asked for; elsewhere both must be given.
+    """
+    from zerotail.operate.plan import plan_line, require_same, run_line
+
+    if plan_id is not None:
+        require_same(plan, plan_id)
+    asked = sys.stdin.isatty() and sys.stderr.isatty()
+    if not asked and (plan_id is None or confirm is None):
+        raise Refused(
+            f"a {plan.act} needs --plan and --confirm where nobody can be asked.",
+            code="ZT452",
+            tries=(plan_line(plan), run_line(plan)),
+        )
+    if confirm is None:
+        say("\n".join(plan_lines(plan)))
+        confirm = click.prompt(f"Type {plan.site} to go on", err=True)
+    if confirm != plan.site:
+        raise Refused(f"{confirm!r} is not {plan.site}; nothing was done.", code="ZT453", tries=(plan_line(plan),))
+
+
+def plan_lines(plan: ActPlan) -> list[str]:
+    """A plan for people."""
+    if plan.done:
+        return [*plan.seen, f"nothing to do: the {plan.act} is done (epoch {plan.epoch})"]
+    lines = [f"{plan.act}: plan {plan.id}", *(f"  {line}" for line in plan.seen)]
+    return [*lines, *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1))]
+
+
+def show_plan(plan: ActPlan, *, as_json: bool) -> None:
+    """Print a plan, and the line that carries it out."""
+    from zerotail.operate.plan import run_line
+
+    if as_json:
+        print_json(f"{plan.act}-plan", plan)
+    else:
+        print_answer("\n".join(plan_lines(plan) + ([] if plan.done else [f"run it:  {run_line(plan)}"])))
+
+
+def show_report(report: ActReport, *, as_json: bool) -> None:
+    """Print what an act did."""
+    if as_json:
+        print_json(f"{report.act}-report", report)
+        return
+    if not report.changed:
+        print_answer(f"nothing to do: the {report.act} is done (epoch {report.epoch})")
+        return
+    verb = "is back as standby" if report.act == "rejoin" else "is active"
+    lines = [f"{report.site} {verb}, epoch {report.epoch}, after {report.seconds:.1f} s"]
+    if report.unfenced:
+        lines.append(f"  not fenced: {report.other} was not shut off; the gate keeps it from releasing anything new")
+    if report.exposed:
+        lines.append(
+            f"  exposed: no other site confirms what is sent; next: zerotail rejoin plan --site {report.other}"
+        )
+    if report.replayed:
+        lines.append(f"  replayed: {report.replayed} records, hashes as journaled")
+    if report.accepted:
+        lines.append(f"  stated: {', '.join(report.accepted)}")
+    lines += [f"  {remark}" for remark in report.remarks]
+    if report.tail is not None:
+        kept = report.tail
+        lines.append(
+            f"  kept of {kept.site}, never applied: {kept.instructions + kept.submissions} instructions, "
+            f"{kept.segments} segments, {kept.messages} messages, in {kept.file}"
+        )
+    print_answer("\n".join(lines))
+
+
+def show_status(status: ActStatus, *, as_json: bool) -> int:
+    """Print where an act stands; 1 when one is unfinished."""
+    if as_json:
+        print_json(f"{status.act}-status", status)
+        return 1 if status.unfinished else 0
+    lines = list(status.seen)
+    if status.epoch is not None:
+        by = f" by {status.operator}" if status.operator else ""
+        lines.append(f"epoch {status.epoch} of {status.active}: opened for a {status.cause}{by}")
+    lines += [f"  done {step.done_at}  {step.step}" for step in status.steps]
+    if status.unfinished:
+        lines.append(
+            f"UNFINISHED: a {status.act} to {status.unfinished} was begun here at {status.begun_at};  "
+            f"zerotail {status.act} resume"
+        )
+    print_answer("\n".join(lines))
+    return 1 if status.unfinished else 0

@@ -1,0 +1,76 @@
+"""`zerotail rejoin`: a lost site comes back as standby."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from zerotail.cli.act_options import (
+    confirm_options,
+    look_options,
+    operator_of,
+    require_confirmed,
+    show_plan,
+    show_report,
+    telling,
+)
+from zerotail.cli.output import json_option
+
+if TYPE_CHECKING:
+    from zerotail.operate.act import Operator
+    from zerotail.operate.rejoin import PlannedRejoin
+
+_site_option = click.option("--site", metavar="SITE", required=True, help="The site that comes back.")
+
+
+@click.group("rejoin", epilog="Example:  zerotail rejoin plan --site east")
+def command() -> None:
+    """Bring a lost site back as standby, and the epoch back to gated: plan, run."""
+
+
+@command.command("plan", epilog="Example:  zerotail rejoin plan --site east")
+@_site_option
+@look_options
+@json_option
+def plan(site: str, path: str | None, state: str | None, as_json: bool) -> None:
+    """What a rejoin would do now; changes nothing."""
+    show_plan(_planned(operator_of(path, state), site).shown, as_json=as_json)
+
+
+@command.command("run", epilog="Example:  zerotail rejoin run --site east --plan 1f2e3d4c5b --confirm east")
+@_site_option
+@click.option("--accept-lost-database", metavar="S", help="The database of S is lost, and has not gone on alone.")
+@confirm_options
+@look_options
+@json_option
+def run(
+    site: str,
+    accept_lost_database: str | None,
+    plan_id: str | None,
+    confirm: str | None,
+    path: str | None,
+    state: str | None,
+    as_json: bool,
+) -> None:
+    """Carry out the plan that `plan` printed. Interrupted, it is planned and run again."""
+    from zerotail.operate.plan import require_accepted
+    from zerotail.operate.rejoin import run_rejoin
+
+    operator = operator_of(path, state)
+    planned = _planned(operator, site)
+    accepted = (f"--accept-lost-database {accept_lost_database}",) if accept_lost_database else ()
+    if not planned.shown.done:
+        require_accepted(planned.shown, accepted)
+        require_confirmed(planned.shown, plan_id, confirm)
+    with telling(operator, "rejoin") as told:
+        report = run_rejoin(told, planned, accepted)
+    show_report(report, as_json=as_json)
+
+
+def _planned(operator: Operator, site: str) -> PlannedRejoin:
+    from zerotail.operate.rejoin import plan_rejoin
+    from zerotail.operate.world import observe_world, require_site
+
+    chosen = require_site(operator.configuration, site)
+    return plan_rejoin(operator.configuration, observe_world(operator.configuration), chosen)

@@ -1,0 +1,146 @@
+"""`zerotail takeover`: the other site goes on at the break point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zerotail.cli.act_options import (
+    confirm_options,
+    look_options,
+    maybe_to_option,
+    operator_of,
+    require_confirmed,
+    show_plan,
+    show_report,
+    show_status,
+    telling,
+    to_option,
+)
+from zerotail.cli.output import json_option
+
+if TYPE_CHECKING:
+    from zerotail.operate.act import Operator
+    from zerotail.operate.takeover import PlannedTakeover, Statements
+
+
+def _statements(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            "--accept-loss", is_flag=True, help="This copy may lack what was sent while exposed: go on anyway."
+        ),
+        click.option("--accept-lost-site", metavar="S", help="S is out, and will not take over: go on without it."),
+        click.option("--accept-unfenced-site", metavar="S", help="S is still live, and may go on running."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group("takeover", epilog="Example:  zerotail takeover plan --to west")
+def command() -> None:
+    """Make a site the active one after the other was lost: plan, run, status, resume."""
+
+
+@command.command("plan", epilog="Example:  zerotail takeover plan --to west")
+@to_option
+@_statements
+@look_options
+@json_option
+def plan(
+    site: str,
+    accept_unfenced_site: str | None,
+    accept_lost_site: str | None,
+    accept_loss: bool,
+    path: str | None,
+    state: str | None,
+    as_json: bool,
+) -> None:
+    """What a takeover would do now; changes nothing."""
+    operator = operator_of(path, state)
+    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss)
+    show_plan(_planned(operator, site, stated).shown, as_json=as_json)
+
+
+@command.command("run", epilog="Example:  zerotail takeover run --to west --plan 1f2e3d4c5b --confirm west")
+@to_option
+@_statements
+@confirm_options
+@look_options
+@json_option
+def run(
+    site: str,
+    accept_unfenced_site: str | None,
+    accept_lost_site: str | None,
+    accept_loss: bool,
+    plan_id: str | None,
+    confirm: str | None,
+    path: str | None,
+    state: str | None,
+    as_json: bool,
+) -> None:
+    """Carry out the plan that `plan` printed; refused when the world has changed since."""
+    from zerotail.operate.plan import require_accepted
+    from zerotail.operate.takeover import run_takeover
+
+    operator = operator_of(path, state)
+    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss)
+    planned = _planned(operator, site, stated)
+    if not planned.shown.done:
+        require_accepted(planned.shown, stated.flags)
+        require_confirmed(planned.shown, plan_id, confirm)
+    with telling(operator, "takeover") as told:
+        report = run_takeover(told, planned, stated.flags)
+    show_report(report, as_json=as_json)
+
+
+@command.command("status", epilog="Example:  zerotail takeover status")
+@look_options
+@json_option
+def status(path: str | None, state: str | None, as_json: bool) -> int:
+    """Both sites, the steps that are done, and whether one was begun and not finished (then it exits with 1)."""
+    from zerotail.operate.status import observe_status
+    from zerotail.operate.world import observe_world
+
+    operator = operator_of(path, state)
+    world = observe_world(operator.configuration)
+    return show_status(observe_status(operator.configuration, world, operator.notebook, "takeover"), as_json=as_json)
+
+
+@command.command("resume", epilog="Example:  zerotail takeover resume")
+@maybe_to_option
+@look_options
+@json_option
+def resume(site: str | None, path: str | None, state: str | None, as_json: bool) -> None:
+    """Finish a takeover that was interrupted, wherever that was."""
+    from zerotail.operate.takeover import Statements, nothing_begun, resume_takeover
+    from zerotail.operate.world import require_site
+
+    operator = operator_of(path, state)
+    named = require_site(operator.configuration, site) if site else None
+    last = operator.notebook.find_last(("takeover",), named)
+    chosen = named or (last.site if last else None)
+    if chosen is None:
+        raise nothing_begun("takeover", None)
+    accepted = last.accepted if last else ()
+    planned = _planned(operator, chosen, Statements(loss="--accept-loss" in accepted))
+    with telling(operator, "takeover") as told:
+        report = resume_takeover(told, planned)
+    show_report(report, as_json=as_json)
+
+
+def _stated(operator: Operator, unfenced: str | None, lost: str | None, loss: bool) -> Statements:
+    from zerotail.operate.takeover import Statements
+    from zerotail.operate.world import require_site
+
+    named = [require_site(operator.configuration, name) if name else None for name in (unfenced, lost)]
+    return Statements(named[0], named[1], loss)
+
+
+def _planned(operator: Operator, site: str, stated: Statements) -> PlannedTakeover:
+    from zerotail.operate.takeover import plan_takeover
+    from zerotail.operate.world import observe_world, require_site
+
+    chosen = require_site(operator.configuration, site)
+    return plan_takeover(operator.configuration, observe_world(operator.configuration), chosen, stated)

@@ -1,0 +1,232 @@
+"""Carrying an act out: the story is driven, every step is told and noted, the report says what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from zerotail import ports
+from zerotail.config import Configuration
+from zerotail.core.epoch import Durability, Phase
+from zerotail.core.identity import Epoch, Lsn, SiteName
+from zerotail.core.takeover import Step
+from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.operate.adapters import BadDayAdapters
+from zerotail.operate.notebook import Note, Notebook, StepNote, now
+from zerotail.operate.plan import REJOIN, STEP_NAMES, ActPlan
+from zerotail.postgres.tail import Tail
+
+T = TypeVar("T")
+Tell = Callable[[str, bool], None]
+"""Hears of a step when it begins and when it is done."""
+_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """One step, and how long it took."""
+
+    step: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ActReport:
+    """What an act did."""
+
+    act: str
+    site: SiteName
+    other: SiteName
+    plan: str
+    changed: bool
+    """False: there was nothing left to do."""
+    epoch: Epoch
+    exposed: bool
+    """No other site confirms what is sent."""
+    unfenced: bool = False
+    """The other site was not shut off; the gate keeps it from releasing anything new."""
+    replayed: int = 0
+    accepted: tuple[str, ...] = ()
+    steps: tuple[StepReport, ...] = ()
+    tail: Tail | None = None
+    remarks: tuple[str, ...] = ()
+    note: str = ""
+    """The folder with the notes of it."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Who acts, with which configuration, and where it is noted."""
+
+    configuration: Configuration
+    notebook: Notebook
+    name: str
+    tell: Tell = lambda _step, _done: None
+
+
+@dataclass(slots=True)
+class Act:
+    """An act under way: its note, its progress, its adapters."""
+
+    operator: Operator
+    note: Note
+    adapters: BadDayAdapters | None = None
+    tail: Tail | None = None
+    reports: list[StepReport] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    _step: tuple[str, float] | None = None
+
+    # What the adapters note.
+
+    @property
+    def folder(self) -> Path:
+        """Where files are kept."""
+        return self.operator.notebook.folder
+
+    def step_done(self, epoch: Epoch, step: int) -> list[tuple[int, datetime]]:
+        """Note a step in the file; all of this epoch."""
+        known = {(one.epoch, one.step) for one in self.note.steps}
+        if (epoch, step) not in known:
+            self._write(steps=(*self.note.steps, StepNote(epoch, step, now())))
+        return [(one.step, one.done_at) for one in self.note.steps if one.epoch == epoch]
+
+    def stopping(self, position: Lsn) -> None:
+        """Note up to where the log of the old primary reached before it was told to stop."""
+        self._write(stopped_at=position)
+
+    def kept(self, kept: Tail) -> None:
+        """Note where a tail was kept."""
+        self.tail = kept
+        self._write(tail=kept.file)
+
+    def remark(self, text: str) -> None:
+        """Something that the operator should know; it goes into the report."""
+        self.remarks.append(text)
+
+    def finish(self) -> None:
+        """Note that nothing is left."""
+        self._write(finished_at=now())
+
+    def _write(self, **changes: Any) -> None:
+        self.note = msgspec.structs.replace(self.note, **changes)
+        self.operator.notebook.write(self.note)
+
+    # Driving a story.
+
+    def carry_through(self, story: ports.Story[T]) -> T:
+        """Drive a story to its end, telling its steps."""
+        adapters = self._adapters()
+        answer: Any = None
+        while True:
+            try:
+                effect = story.send(answer)
+            except StopIteration as ended:
+                self._end_step()
+                result: T = ended.value
+                return result
+            if isinstance(effect, ports.Pause):
+                time.sleep(_PAUSE_SECONDS)
+                answer = None
+                continue
+            self._tell(effect)
+            answer = adapters.carry_out(effect)
+
+    def _adapters(self) -> BadDayAdapters:
+        if self.adapters is None:
+            runs_at = self.note.other if self.note.act == REJOIN else self.note.site
+            self.adapters = BadDayAdapters(self.operator.configuration, runs_at, self)
+        return self.adapters
+
+    def _tell(self, effect: ports.Effect) -> None:
+        if isinstance(effect, ports.RecordStep):
+            self._end_step()
+            return
+        name = _step_of(effect)
+        if name is not None and (self._step is None or self._step[0] != name):
+            self._end_step()
+            self._step = (name, time.monotonic())
+            self.operator.tell(name, False)
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            name, began = self._step
+            self._step = None
+            self.reports.append(StepReport(name, round(time.monotonic() - began, 3)))
+            self.operator.tell(name, True)
+
+
+@contextmanager
+def acting(operator: Operator, plan: ActPlan, accepted: tuple[str, ...], note: Note | None = None) -> Iterator[Act]:
+    """An act that is noted before it begins; `note` is that of an attempt that was interrupted."""
+    with operator.notebook.locked():
+        fresh = note is None
+        act = Act(operator, note or Note(plan.act, plan.site, plan.other, plan.id, operator.name, accepted, now()))
+        operator.notebook.write(act.note)
+        try:
+            yield act
+        except (Refused, Unavailable) as error:
+            if act.reports:  # something was done already
+                raise Unfinished(error.message, code=error.code, why=error.why, tries=error.tries) from error
+            if fresh:
+                act.finish()  # nothing is to be resumed
+            raise
+        except KeyboardInterrupt:
+            next_words = f"plan --site {plan.site}" if plan.act == REJOIN else "resume"
+            tries = (f"zerotail {plan.act} {next_words}",)
+            raise Unfinished(f"the {plan.act} was interrupted.", code="ZT460", tries=tries) from None
+        finally:
+            if act.adapters is not None:
+                act.adapters.close()
+
+
+def nothing_to_do(operator: Operator, plan: ActPlan, *, exposed: bool) -> ActReport:
+    """The report of an act that found its work done; a note that was left open is closed."""
+    note = operator.notebook.find_unfinished((plan.act,), plan.site)
+    if note is not None:
+        with operator.notebook.locked():
+            operator.notebook.write(msgspec.structs.replace(note, finished_at=now()))
+    return ActReport(plan.act, plan.site, plan.other, plan.id, False, plan.epoch, exposed)
+
+
+def _step_of(effect: ports.Effect) -> str | None:
+    """The step that an effect belongs to, as it is told."""
+    match effect:
+        case ports.FenceSite():
+            return STEP_NAMES[Step.FENCE]
+        case ports.Promote():
+            return STEP_NAMES[Step.PROMOTE]
+        case ports.StopWaiting():
+            return "stop waiting"
+        case ports.OpenEpoch():
+            return STEP_NAMES[Step.OPEN_EPOCH]
+        case ports.ReadJournal():
+            return STEP_NAMES[Step.REBUILD]
+        case ports.ReadLogEnd():
+            return STEP_NAMES[Step.FILL]
+        case ports.ClaimLane():
+            return STEP_NAMES[Step.HANDSHAKE]
+        case ports.ChangeEpoch(phase=Phase.LIVE):
+            return STEP_NAMES[Step.GO_LIVE]
+        case ports.ChangeEpoch(phase=Phase.DRAINING):
+            return "drain"
+        case ports.ShutDown():
+            return "stop the old primary"
+        case ports.KeepTail():
+            return "keep the tail"
+        case ports.RecordRejoined():
+            return "note the return"
+        case ports.CopyDatabase():
+            return "copy the database"
+        case ports.ChangeEpoch(durability=Durability.GATED):
+            return "back to gated"
+        case _:
+            return None

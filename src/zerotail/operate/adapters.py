@@ -1,0 +1,256 @@
+"""The effects of the bad day on real servers, carried out from one site with a view of both.
+
+1. An effect that names a site goes to that site's database; every question has its patience, since a frozen server
+   accepts a connection and is silent.
+2. What only an operator can do (shut a site off, stop a server, make a copy) is a command of the configuration. Where
+   there is none, nothing is done and the answer says so.
+3. The tables of a database that is to be replaced stay locked from the moment its tail is kept until it stops: see
+   `postgres.tail`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from zerotail import ports
+from zerotail.channel.configured import open_receiver
+from zerotail.channel.receiver import Receiver
+from zerotail.config import Configuration
+from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import Epoch, Lsn, SiteName
+from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.kafka.end import LogEnds
+from zerotail.operate.command import COMMAND_SECONDS, run_command
+from zerotail.operate.pipeline import transforms_of
+from zerotail.postgres import failover, lineage, owed, promotion, tail
+from zerotail.postgres.connection import Connection, answers, one_row, session
+from zerotail.postgres.synchronous import is_streaming, set_synchronous_standby
+from zerotail.postgres.transaction import Session
+from zerotail.running.prepare import adapter_settings, cluster_of, topics_of
+from zerotail.wiring import SiteAdapters
+
+T = TypeVar("T")
+_CONNECT_SECONDS = 2.0
+_PATIENCE_SECONDS = 5.0
+_PROMOTION_SECONDS = 60.0
+
+
+class Notes(Protocol):
+    """Where an act writes down what it does."""
+
+    @property
+    def folder(self) -> Path:
+        """Where files are kept."""
+        ...
+
+    def step_done(self, epoch: Epoch, step: int) -> list[tuple[int, datetime]]:
+        """Note a step; all that are noted for this epoch, with their times."""
+        ...
+
+    def stopping(self, position: Lsn) -> None:
+        """Note up to where the log of a primary reached before it was told to stop."""
+        ...
+
+    def kept(self, kept: tail.Tail) -> None:
+        """Note where a tail was kept."""
+        ...
+
+    def remark(self, text: str) -> None:
+        """Something that the operator should know."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoNotes:
+    """For processes that change no roles, such as a follower."""
+
+    folder: Path = Path()
+
+    def step_done(self, epoch: Epoch, step: int) -> list[tuple[int, datetime]]:  # noqa: ARG002
+        """Nothing is noted."""
+        return []
+
+    def stopping(self, position: Lsn) -> None:
+        """Nothing is noted."""
+
+    def kept(self, kept: tail.Tail) -> None:
+        """Nothing is noted."""
+
+    def remark(self, text: str) -> None:
+        """Nothing is noted."""
+
+
+class BadDayAdapters(SiteAdapters):
+    """Carries out the effects of the normal day and of the bad one."""
+
+    def __init__(self, configuration: Configuration, site: SiteName, notes: Notes | None = None) -> None:
+        super().__init__(adapter_settings(configuration, site), transforms_of(configuration))
+        self._configuration = configuration
+        self._site = site
+        self._notes = notes or NoNotes()
+        self._dsns = {name: settings.database.dsn.reveal() for name, settings in configuration.sites.items()}
+        self._sessions = {
+            name: Session(dsn, patience_seconds=_PATIENCE_SECONDS, connect_seconds=_CONNECT_SECONDS)
+            for name, dsn in self._dsns.items()
+        }
+        self._ends = LogEnds(cluster_of(configuration, site), topics_of(configuration))
+        self._lane_receivers: dict[Lane, Receiver] = {}
+        self._locked: tail.LockedDatabase | None = None
+        self._carry_out |= {
+            ports.ObserveSite: lambda e: self._read(e.site, failover.observe_site),
+            ports.FenceSite: self._fence,
+            ports.Promote: self._promote,
+            ports.StopWaiting: lambda e: _answered(
+                lambda: failover.stop_waiting(self._dsns[e.site], Deadline.after(_PATIENCE_SECONDS))
+            ),
+            ports.OpenEpoch: lambda e: self._write(e.site, lambda c: lineage.open_epoch(c, e)),
+            ports.ChangeEpoch: self._change_epoch,
+            ports.StoreStart: lambda e: self._write(e.site, lambda c: failover.store_start(c, e)),
+            ports.ReadLogEnd: self._ends.read,
+            ports.RecordStep: self._record_step,
+            ports.ObserveDrained: lambda e: self._read(e.site, owed.observe_drained),
+            ports.ShutDown: self._shut_down,
+            ports.KeepTail: self._keep_tail,
+            ports.CopyDatabase: self._copy_database,
+            ports.RecordRejoined: lambda e: self._write(e.site, lambda c: failover.record_rejoined(c, e)),
+        }
+
+    def close(self) -> None:
+        """Give back every session and client."""
+        for one in self._sessions.values():
+            one.close()
+        for receiver in self._lane_receivers.values():
+            receiver.close()
+        if self._locked is not None:
+            self._locked.close()
+        self._ends.close()
+        super().close()
+
+    def _read(self, site: SiteName, work: Callable[[Connection], T]) -> Any:
+        return self._sessions[site].read(work)
+
+    def _write(self, site: SiteName, work: Callable[[Connection], T]) -> Any:
+        return self._sessions[site].write(work)
+
+    def _receiver(self, lane: Lane) -> Receiver:
+        if lane not in self._lane_receivers:
+            channel = self._configuration.channels[lane.channel]
+            self._lane_receivers[lane] = open_receiver(channel, lane, self._site)
+        return self._lane_receivers[lane]
+
+    def _command(self, words: tuple[str, ...], site: SiteName) -> ports.Done | ports.Refused:
+        other = self._configuration.other_site(site)
+        ended = run_command(words, site, other, Deadline.after(COMMAND_SECONDS))
+        return ports.Done() if ended.ok else ports.Refused(ended.said)
+
+    def _fence(self, effect: ports.FenceSite) -> Any:
+        words = self._configuration.takeover.fence
+        if words is None:
+            return ports.Unreachable()
+        done = self._command(words, effect.site)
+        if isinstance(done, ports.Refused):
+            self._notes.remark(f"{effect.site} could not be fenced: {done.reason}")
+        return done
+
+    def _promote(self, effect: ports.Promote) -> Any:
+        dsn, words = self._dsns[effect.site], self._configuration.takeover.promote
+        if words is not None:
+            done = self._command(words, effect.site)
+            if isinstance(done, ports.Refused):
+                return done
+            return _answered(lambda: _wait_until_promoted(dsn))
+        return _answered(lambda: _promote(dsn))
+
+    def _change_epoch(self, effect: ports.ChangeEpoch) -> Any:
+        changed = self._write(effect.site, lambda c: lineage.change_epoch(c, effect))
+        if isinstance(changed, ports.Done) and effect.durability is Durability.GATED:
+            _answered(lambda: self._wait_again(effect.site))
+        return changed
+
+    def _wait_again(self, site: SiteName) -> ports.Done:
+        """Let commits wait for the standby again, where they stopped waiting and it goes by its site's name."""
+        standby = self._configuration.other_site(site)
+        with session(self._dsns[site], Deadline.after(_PATIENCE_SECONDS)) as connection:
+            waits = one_row(connection, "show synchronous_standby_names")[0]
+            if not waits and is_streaming(connection, standby):
+                set_synchronous_standby(connection, standby)
+        return ports.Done()
+
+    def _record_step(self, effect: ports.RecordStep) -> Any:
+        """In the file first; in the database as soon as it has the epoch, together with what came before."""
+        noted = self._notes.step_done(effect.epoch, effect.step)
+        steps = [failover.StepDone(effect.epoch, step, effect.site, done_at) for step, done_at in noted]
+        stored = self._write(effect.site, lambda c: failover.record_steps(c, steps))
+        return ports.Done() if isinstance(stored, ports.Refused) else stored
+
+    def _shut_down(self, effect: ports.ShutDown) -> Any:
+        words = self._configuration.takeover.stop
+        if words is None:
+            return ports.Refused("no command to stop it is configured (takeover.stop)")
+        seen = self._read(effect.site, failover.observe_site)
+        if not isinstance(seen, ports.SiteObserved):
+            return seen
+        self._notes.stopping(seen.flushed)
+        self._sessions[effect.site].close()
+        done = self._command(words, effect.site)
+        if isinstance(done, ports.Refused):
+            return done
+        return ports.Refused("it still answers") if answers(self._dsns[effect.site]) else ports.Done(seen.flushed)
+
+    def _keep_tail(self, effect: ports.KeepTail) -> Any:
+        def keep() -> ports.Done:
+            deadline = Deadline.after(_PATIENCE_SECONDS)
+            with session(self._dsns[effect.site], deadline) as replaced:
+                known = lineage.read_standing(replaced).lineage
+            with session(self._dsns[effect.source], deadline) as source:
+                survived, common = tail.survived_of(known, source), lineage.read_standing(source).lineage
+            self._locked = tail.LockedDatabase(self._dsns[effect.site])
+            kept = self._locked.keep_tail(effect.site, survived, common, self._notes.folder)
+            self._notes.kept(kept)
+            return ports.Done(kept.position)
+
+        return _answered(keep)
+
+    def _copy_database(self, effect: ports.CopyDatabase) -> Any:
+        words = self._configuration.takeover.attach
+        if words is None:
+            return ports.Refused("no command to attach it is configured (takeover.attach)")
+        if effect.replaced is None:
+            if answers(self._dsns[effect.site]):
+                return ports.Refused("it answers again, so what it holds must be looked at first")
+        elif self._locked is None or not self._locked.still_in(effect.replaced[0]):
+            return ports.Refused("the database was written to meanwhile")
+        self._sessions[effect.site].close()
+        done = self._command(words, effect.site)
+        self._forget_peer()
+        return done
+
+
+def _promote(dsn: str) -> ports.Done:
+    promotion.promote(dsn, Deadline.after(_PROMOTION_SECONDS))
+    return ports.Done()
+
+
+def _wait_until_promoted(dsn: str) -> ports.Done:
+    deadline = Deadline.after(_PROMOTION_SECONDS)
+    with session(dsn, deadline) as connection:
+        wait_until("the standby is promoted", lambda: not promotion.is_in_recovery(connection), deadline)
+    return ports.Done()
+
+
+def _answered(work: Callable[[], ports.Done]) -> Any:
+    """What came of it, as an answer to an effect."""
+    try:
+        return work()
+    except Unavailable:
+        return ports.Unreachable()
+    except Unfinished:
+        return ports.Indefinite()
+    except Refused as refused:
+        return ports.Refused(refused.message)

@@ -1,0 +1,151 @@
+"""Handover and failback: the active site gives its role to the other one and comes back as its standby.
+
+    drain   stop the old primary   promote … go live   (`failover/handover.py`)   then rejoin of the old site
+
+Interrupted before the old primary was told to stop, a handover begins anew. After that the note says how far its log
+reached: the target must hold that much, and takes over.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from zerotail.config import Configuration
+from zerotail.core import takeover as plans
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import Epoch, SiteName
+from zerotail.core.takeover import SiteView
+from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.failover.handover import hand_over
+from zerotail.failover.rejoin import is_standby_of, rejoin
+from zerotail.failover.takeover import TakeoverReport, take_over
+from zerotail.operate.act import Act, ActReport, Operator, acting, nothing_to_do
+from zerotail.operate.notebook import Note
+from zerotail.operate.plan import HANDOVER, ActPlan, make_plan, require_accepted
+from zerotail.operate.rejoin import require_command
+from zerotail.operate.takeover import nothing_begun, pipeline_at, site_number
+from zerotail.operate.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedHandover:
+    """A plan as it is shown."""
+
+    shown: ActPlan
+    exposed: bool
+
+
+def plan_handover(configuration: Configuration, world: World, target: SiteName, act: str = HANDOVER) -> PlannedHandover:
+    """What would move the active role to `target`."""
+    source = configuration.other_site(target)
+    here = world.of(target)
+    told = (world.told(source), world.told(target))
+    if here is not None and world.find_active() == target and here.standing.live_at(target):
+        row = here.standing.lineage.current
+        shown = make_plan(act, target, source, row.epoch, seen=told, steps=())
+        return PlannedHandover(shown, row.durability is Durability.EXPOSED)
+    there = world.of(source)
+    if here is None or there is None:
+        silent = target if here is None else source
+        raise Unavailable(
+            f"a handover needs both databases, and that of {silent} does not answer.",
+            code="ZT420",
+            tries=(f"zerotail takeover plan --to {target}",),
+        )
+    row = there.standing.lineage.current
+    if not there.standing.live_at(source) or row.durability is Durability.EXPOSED:
+        raise Refused(
+            f"{source} is not active with a standby that is in step.",
+            code="ZT434",
+            why="\n".join(told),
+            tries=(f"zerotail rejoin plan --site {target}",),
+        )
+    if not is_standby_of(here.standing, there.standing):
+        raise Refused(f"{target} is not the standby of {source}.", code="ZT435", why="\n".join(told))
+    require_command(configuration.takeover.stop, "stop")
+    require_command(configuration.takeover.attach, "attach")
+    view = SiteView(target, site_number(configuration, target), here.standing.lineage, here.standing.timeline)
+    epoch = plans.plan_takeover(view, cause="handover").epoch
+    steps = (
+        f"drain: {source} takes no submissions until everything is applied and acknowledged",
+        f"stop the old primary: the database of {source}, cleanly",
+        f"take over: epoch {epoch} at {target}",
+        f"rejoin: {source} comes back as standby, by a fresh copy",
+    )
+    return PlannedHandover(make_plan(act, target, source, epoch, seen=told, steps=steps), False)
+
+
+def run_handover(operator: Operator, planned: PlannedHandover, accepted: tuple[str, ...]) -> ActReport:
+    """Carry the plan out."""
+    plan = planned.shown
+    if plan.done:
+        return nothing_to_do(operator, plan, exposed=planned.exposed)
+    require_accepted(plan, accepted)
+    configuration, began = operator.configuration, time.monotonic()
+    pipeline, number = pipeline_at(configuration, plan.site), site_number(configuration, plan.site)
+    with acting(operator, plan, accepted) as act:
+        report = act.carry_through(hand_over(pipeline, plan.other, plan.site, number))
+        _bring_back(act, plan.other, plan.site)
+        act.finish()
+    return _report(operator, act, report, began)
+
+
+def resume_handover(operator: Operator, world: World, target: SiteName | None, act_name: str = HANDOVER) -> ActReport:
+    """Finish what an interrupted handover began; `Refused` when none was begun."""
+    note = operator.notebook.find_unfinished((act_name,), target)
+    if note is None:
+        last = operator.notebook.find_last((act_name,), target)
+        if last is not None and world.is_live(last.site):
+            return nothing_to_do(
+                operator, plan_handover(operator.configuration, world, last.site, act_name).shown, exposed=False
+            )
+        raise nothing_begun(act_name, target)
+    source, here = note.other, world.require(note.site)
+    if note.stopped_at is None or world.is_live(source):
+        # The old primary goes on, or was started again: from the beginning.
+        planned = plan_handover(operator.configuration, world, note.site, act_name)
+        return run_handover(operator, planned, note.accepted)
+    if here.flushed < note.stopped_at:
+        raise Unfinished(
+            f"{note.site} lacks the end of the log of {source}; start the database of {source} again.", code="ZT422"
+        )
+    return _finish(operator, note, here.standing.epoch)
+
+
+def _finish(operator: Operator, note: Note, epoch: Epoch) -> ActReport:
+    """The old primary is down and the target holds its log: take over, and bring the old site back."""
+    configuration, began = operator.configuration, time.monotonic()
+    number = site_number(configuration, note.site)
+    plan = ActPlan(note.act, note.site, note.other, note.plan, False, epoch, (), (), ())
+    with acting(operator, plan, note.accepted, note) as act:
+        pipeline = pipeline_at(configuration, note.site)
+        report = act.carry_through(take_over(pipeline, note.site, number, note.other, cause="handover"))
+        _bring_back(act, note.other, note.site)
+        act.finish()
+    return _report(operator, act, report, began)
+
+
+def _bring_back(act: Act, source: SiteName, target: SiteName) -> None:
+    """The old site becomes the standby. It was stopped by us and the target holds its log: it counts as lost."""
+    act.carry_through(rejoin(source, target, database_lost=True))
+
+
+def _report(operator: Operator, act: Act, report: TakeoverReport, began: float) -> ActReport:
+    note = act.note
+    return ActReport(
+        note.act,
+        note.site,
+        note.other,
+        note.plan,
+        True,
+        report.plan.epoch,
+        False,
+        replayed=report.replayed,
+        accepted=note.accepted,
+        steps=tuple(act.reports),
+        tail=act.tail,
+        remarks=tuple(act.remarks),
+        note=str(operator.notebook.folder),
+        seconds=round(time.monotonic() - began, 3),
+    )

@@ -1,0 +1,132 @@
+"""The operators' notebook: what was begun on this machine and how far it came.
+
+Until a new epoch exists there is no database that could hold it: the survivor's is read-only. So every act has a file
+of its own, written whole and forced to disk at each step; with the epoch the steps go into `zerotail.step` too, where
+every later operator finds them. The files stay: they are the evidence of who stated what.
+
+One act at a time: the folder is locked while one is under way. The lock goes with the process, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from zerotail.core.identity import Epoch, Lsn, SiteName
+from zerotail.errors import Refused
+
+STATE_VARIABLE = "ZEROTAIL_STATE"
+
+
+class StepNote(msgspec.Struct, frozen=True):
+    """A step that was done."""
+
+    epoch: Epoch
+    step: int
+    done_at: datetime
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One act, from its beginning on."""
+
+    act: str
+    site: SiteName
+    other: SiteName
+    plan: str
+    operator: str
+    accepted: tuple[str, ...]
+    """What the operator stated, as it was typed."""
+    begun_at: datetime
+    steps: tuple[StepNote, ...] = ()
+    stopped_at: Lsn | None = None
+    """The end of the log of a primary that was told to stop: what its standby must hold."""
+    tail: str | None = None
+    """Where the tail of a replaced database was kept."""
+    finished_at: datetime | None = None
+
+
+def state_folder(name: str, environment: Mapping[str, str]) -> Path:
+    """Where notes are kept: ZEROTAIL_STATE, else the user's folder for state, by the configuration's name."""
+    if chosen := environment.get(STATE_VARIABLE):
+        return Path(chosen)
+    base = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME", "/")) / ".local" / "state"
+    return Path(base) / "zerotail" / name
+
+
+class Notebook:
+    """The notes in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find_last(self, acts: tuple[str, ...], site: SiteName | None = None) -> Note | None:
+        """The newest note of such an act, finished or not."""
+        notes = [note for note in map(_read, self._files()) if note.act in acts and site in (None, note.site)]
+        return max(notes, key=lambda note: note.begun_at, default=None)
+
+    def find_unfinished(self, acts: tuple[str, ...], site: SiteName | None = None) -> Note | None:
+        """The newest note of such an act, if it is not finished."""
+        last = self.find_last(acts, site)
+        return last if last is not None and last.finished_at is None else None
+
+    def write(self, note: Note) -> None:
+        """Write a note, whole or not at all."""
+        path = self.folder / f"{note.begun_at:%Y%m%dT%H%M%S%f}-{note.act}-{note.site}.json"
+        scratch = path.with_suffix(".new")
+        with scratch.open("wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let one act at a time be under way."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise Refused(
+                f"the folder for notes, {self.folder}, cannot be used: {error.strerror}.",
+                code="ZT458",
+                why="What is begun must be noted before a database can hold it.",
+                tries=["--state FOLDER", f"export {STATE_VARIABLE}=FOLDER"],
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Refused(
+                "another takeover, handover or rejoin is under way on this machine.",
+                code="ZT455",
+                tries=["zerotail takeover status"],
+            ) from error
+        else:
+            yield
+        finally:
+            os.close(lock)
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.json")) if self.folder.is_dir() else []
+
+
+def now() -> datetime:
+    """The time for a note."""
+    return datetime.now(UTC)
+
+
+def _read(path: Path) -> Note:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Note)
+    except (OSError, msgspec.DecodeError) as error:
+        raise Refused(
+            f"the note {path} cannot be read: {error}.",
+            code="ZT458",
+            why="It may be about an act that is not finished.",
+            tries=[f"mv {path} {path}.damaged    # if it is not"],
+        ) from error

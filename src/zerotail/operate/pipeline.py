@@ -1,0 +1,95 @@
+"""The configured system as far as a takeover has to know it: stages, producers, lanes, topics.
+
+A handler is loaded only when a record goes through it: a stage whose state is in the database needs no replay, and the
+machine of an operator need not have its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from zerotail.channel.configured import outside_channels
+from zerotail.code import load_object
+from zerotail.config import Configuration, TopicChannel
+from zerotail.core.identity import ChannelName
+from zerotail.core.receiver import ReceiverClass
+from zerotail.failover.takeover import Pipeline
+from zerotail.flow.stage import Stage
+from zerotail.handler import Emission, Given, Handler, Record, State
+from zerotail.postgres.connection import Connection
+from zerotail.postgres.failover import find_partitions, find_producers
+from zerotail.postgres.owed import find_lanes
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerByName:
+    """A handler that is loaded when the first record comes."""
+
+    path: str
+
+    def keys(self, record: Record) -> list[str]:
+        """As the handler says."""
+        return list(_handler(self.path).keys(record))
+
+    def apply(self, record: Record, state: State, given: Given) -> list[Emission]:
+        """As the handler does."""
+        return list(_handler(self.path).apply(record, state, given))
+
+
+def read_pipeline(configuration: Configuration, connection: Connection) -> Pipeline:
+    """What the configuration names, with the partitions and producer numbers that a database knows."""
+    stages = [
+        Stage(
+            name,
+            partition,
+            settings.consumes,
+            HandlerByName(settings.handler),
+            "",
+            _targets(configuration, settings.emits),
+        )
+        for name, settings in configuration.stages.items()
+        for partition in find_partitions(connection, name)
+    ]
+    lanes = find_lanes(connection, outside_channels(configuration))
+    return Pipeline(
+        stages,
+        {name: find_producers(connection, name) for name in configuration.stages},
+        {lane: ReceiverClass(configuration.channels[lane.channel].receiver) for lane in lanes},
+        stored=frozenset(name for name, settings in configuration.stages.items() if settings.state == "database"),
+    )
+
+
+def transforms_of(configuration: Configuration) -> dict[str, Callable[[bytes], bytes]]:
+    """What producers make of their rows, by name."""
+    return {
+        str(name): _transform(producer.transform)
+        for name, producer in configuration.producers.items()
+        if producer.transform is not None
+    }
+
+
+def _targets(configuration: Configuration, channels: tuple[ChannelName, ...]) -> dict[str, int]:
+    """Target partitions of each channel; those that are no topics have one."""
+    known = {name: configuration.channels[name] for name in channels}
+    return {
+        name: configuration.topics[channel.topic].partitions if isinstance(channel, TopicChannel) else 1
+        for name, channel in known.items()
+    }
+
+
+def _transform(path: str) -> Callable[[bytes], bytes]:
+    return lambda value: bytes(_loaded(path)(value))
+
+
+@cache
+def _loaded(path: str) -> Any:
+    return load_object(path, "the configuration")
+
+
+@cache
+def _handler(path: str) -> Handler:
+    handler: Handler = _loaded(path)()
+    return handler

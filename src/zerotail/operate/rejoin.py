@@ -1,0 +1,100 @@
+"""Rejoin: a lost site comes back as standby; its tail is kept, its database replaced, the epoch gated again."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from zerotail.config import Configuration
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import SiteName
+from zerotail.errors import Refused, Unavailable
+from zerotail.failover.rejoin import is_standby_of, rejoin, require_nothing_released
+from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
+from zerotail.operate.plan import REJOIN, ActPlan, make_plan, require_accepted
+from zerotail.operate.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRejoin:
+    """A plan as it is shown, and whether the database counts as lost."""
+
+    shown: ActPlan
+    database_lost: bool
+
+
+def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> PlannedRejoin:
+    """What would bring `site` back as the standby of the other one."""
+    active = configuration.other_site(site)
+    standing = world.require(active).standing
+    working = world.find_active()
+    if working != active:
+        what = f"{working} is the active site" if working else f"{active} is not active"
+        raise Refused(
+            f"{site} cannot come back as standby of {active}: {what}.", code="ZT433", tries=["zerotail takeover status"]
+        )
+    seen = world.of(site)
+    exposed = standing.lineage.current.durability is Durability.EXPOSED
+    attached = seen is not None and is_standby_of(seen.standing, standing)
+    steps: list[str] = []
+    needs: list[str] = []
+    if not attached:
+        require_command(configuration.takeover.attach, "attach")
+        if seen is None:
+            needs.append(f"--accept-lost-database {site}")
+        else:
+            require_nothing_released(site, seen.standing, standing)
+            steps.append(f"keep the tail: what only {site} has, in a file; it is never applied")
+        steps.append(f"note the return: topics of {site} get names with epoch {standing.epoch}")
+        steps.append(f"copy the database: replace that of {site} by a fresh copy of {active}'s")
+    if exposed:
+        steps.append(f"back to gated: nothing leaves {active} any more before {site} has it")
+    told = (world.told(active), world.told(site))
+    shown = make_plan(REJOIN, site, active, standing.epoch, seen=told, steps=tuple(steps), needs=tuple(needs))
+    return PlannedRejoin(shown, database_lost=seen is None)
+
+
+def run_rejoin(operator: Operator, planned: PlannedRejoin, accepted: tuple[str, ...]) -> ActReport:
+    """Carry the plan out."""
+    plan = planned.shown
+    if plan.done:
+        return nothing_to_do(operator, plan, exposed=False)
+    require_accepted(plan, accepted)
+    began = time.monotonic()
+    with acting(operator, plan, accepted) as act:
+        act.carry_through(rejoin(plan.site, plan.other, database_lost=planned.database_lost))
+        act.finish()
+    return ActReport(
+        plan.act,
+        plan.site,
+        plan.other,
+        plan.id,
+        True,
+        plan.epoch,
+        False,
+        accepted=accepted,
+        steps=tuple(act.reports),
+        tail=act.tail,
+        remarks=tuple(act.remarks),
+        note=str(operator.notebook.folder),
+        seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def require_command(words: tuple[str, ...] | None, name: str) -> None:
+    """`Refused` when a command is needed that is not configured."""
+    if words is None:
+        raise Refused(
+            f"no command to {name} a database is configured.",
+            code="ZT454",
+            why="Only the operator knows how that is done at these sites.",
+            tries=(f'takeover: {{{name}: [PROGRAM, "{{site}}", "{{other}}"]}}    # in the configuration',),
+        )
+
+
+def require_active(world: World) -> SiteName:
+    """The site that works; `Unavailable` when none of those that answer does."""
+    active = world.find_active()
+    if active is None:
+        raise Unavailable("no site that answers is active.", code="ZT410", tries=("zerotail takeover status",))
+    return active

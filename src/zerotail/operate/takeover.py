@@ -1,0 +1,184 @@
+"""Takeover: observe both sites, plan, carry out, report; and finish what an interrupted attempt began."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from zerotail.config import Configuration
+from zerotail.core import takeover as plans
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import SiteName
+from zerotail.core.takeover import SiteView, Step, TakeoverPlan
+from zerotail.deadline import Deadline
+from zerotail.errors import Misused, Refused
+from zerotail.failover.takeover import Pipeline, carry_out, expose
+from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
+from zerotail.operate.pipeline import read_pipeline
+from zerotail.operate.plan import STEP_NAMES, TAKEOVER, ActPlan, make_plan, require_accepted
+from zerotail.operate.world import World
+from zerotail.postgres.connection import session
+
+_ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What the operator states, each by a flag of its own."""
+
+    unfenced_site: SiteName | None = None
+    lost_site: SiteName | None = None
+    loss: bool = False
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """As they are typed."""
+        flags = [f"--accept-unfenced-site {self.unfenced_site}"] if self.unfenced_site else []
+        flags += [f"--accept-lost-site {self.lost_site}"] if self.lost_site else []
+        return (*flags, *(["--accept-loss"] if self.loss else []))
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTakeover:
+    """A plan as it is shown, and as it is carried out."""
+
+    shown: ActPlan
+    steps: TakeoverPlan
+    alone: bool
+    """The site is active already and goes on without the other one."""
+
+
+def plan_takeover(
+    configuration: Configuration, world: World, site: SiteName, statements: Statements
+) -> PlannedTakeover:
+    """What would make `site` the active one, or let it go on alone."""
+    other = configuration.other_site(site)
+    if statements.lost_site not in (None, other) or statements.unfenced_site not in (None, other):
+        raise Misused(f"the other site of a takeover to {site} is {other}.")
+    standing = world.require(site).standing
+    view = SiteView(site, site_number(configuration, site), standing.lineage, standing.timeline)
+    alone = statements.lost_site is not None
+    if alone:
+        _require_out(world, site, other)
+        steps = plans.plan_exposure(view)
+    else:
+        steps = plans.plan_takeover(view, accept_loss=statements.loss)
+    needs = []
+    if steps.steps:
+        needs += [f"--accept-lost-site {other}"] if alone else []
+        needs += ["--accept-loss"] if statements.loss else []
+        needs += [f"--accept-unfenced-site {other}"] if not alone and world.is_live(other) else []
+    shown = make_plan(
+        TAKEOVER,
+        site,
+        other,
+        steps.epoch,
+        seen=(world.told(site), world.told(other)),
+        steps=tuple(_told(configuration, steps, step, other) for step in steps.steps),
+        needs=tuple(needs),
+    )
+    return PlannedTakeover(shown, steps, alone)
+
+
+def run_takeover(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...]) -> ActReport:
+    """Carry the plan out."""
+    if planned.steps.done:
+        return nothing_to_do(operator, planned.shown, exposed=planned.steps.durability is Durability.EXPOSED)
+    require_accepted(planned.shown, accepted)
+    return _carry_out(operator, planned, accepted, resumed=False)
+
+
+def resume_takeover(operator: Operator, planned: PlannedTakeover) -> ActReport:
+    """Finish what an interrupted takeover began; `Refused` when none was begun."""
+    note = operator.notebook.find_unfinished((TAKEOVER,), planned.shown.site)
+    if planned.steps.done:
+        return nothing_to_do(operator, planned.shown, exposed=planned.steps.durability is Durability.EXPOSED)
+    begun_elsewhere = Step.PROMOTE not in planned.steps.steps and not planned.alone
+    if note is None and not begun_elsewhere:
+        raise nothing_begun(TAKEOVER, planned.shown.site)
+    return _carry_out(operator, planned, note.accepted if note else (), resumed=True)
+
+
+def nothing_begun(act: str, site: SiteName | None) -> Refused:
+    """There is nothing to resume."""
+    where = f" to {site}" if site else ""
+    return Refused(f"no {act}{where} was begun and left unfinished.", code="ZT456", tries=[f"zerotail {act} status"])
+
+
+def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...], *, resumed: bool) -> ActReport:
+    plan, steps = planned.shown, planned.steps
+    pipeline = pipeline_at(operator.configuration, plan.site)
+    note = operator.notebook.find_unfinished((TAKEOVER,), plan.site) if resumed else None
+    began = time.monotonic()
+    with acting(operator, plan, accepted, note) as act:
+        if planned.alone:
+            number = site_number(operator.configuration, plan.site)
+            report = act.carry_through(expose(pipeline, plan.site, number, plan.other))
+        else:
+            said = ", ".join([operator.name, *accepted])
+            report = act.carry_through(carry_out(pipeline, steps, plan.other, said))
+        act.finish()
+    return ActReport(
+        plan.act,
+        plan.site,
+        plan.other,
+        plan.id,
+        True,
+        steps.epoch,
+        steps.durability is Durability.EXPOSED,
+        report.unfenced,
+        report.replayed,
+        accepted,
+        tuple(act.reports),
+        remarks=tuple(act.remarks),
+        note=str(operator.notebook.folder),
+        seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def pipeline_at(configuration: Configuration, site: SiteName) -> Pipeline:
+    """The configured system, with what the database of this site knows of it."""
+    dsn = configuration.sites[site].database.dsn.reveal()
+    with session(dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
+        return read_pipeline(configuration, connection)
+
+
+def site_number(configuration: Configuration, site: SiteName) -> int:
+    """The number of a site in epochs: its place in the configuration."""
+    return list(configuration.sites).index(site)
+
+
+def _require_out(world: World, site: SiteName, other: SiteName) -> None:
+    seen = world.of(other)
+    if seen is not None:
+        raise Refused(
+            f"{other} is not out: its database answers.",
+            code="ZT457",
+            why=f"To go on alone at {site} means that {other} must never take over with what it has.",
+            tries=(f"zerotail rejoin plan --site {other}", f"zerotail takeover plan --to {site}"),
+        )
+
+
+def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: SiteName) -> str:
+    """A step, in words that say what will be done."""
+    settings = configuration.takeover
+    match step:
+        case Step.FENCE if settings.fence is not None:
+            return f"{STEP_NAMES[step]}: shut {other} off by {settings.fence[0]}"
+        case Step.FENCE:
+            return f"{STEP_NAMES[step]}: no command is configured, {other} is not shut off; the gate keeps it silent"
+        case Step.PROMOTE:
+            how = "pg_promote" if settings.promote is None else settings.promote[0]
+            return f"{STEP_NAMES[step]}: make the database of {plan.site} a primary, by {how}"
+        case Step.OPEN_EPOCH:
+            return f"{STEP_NAMES[step]}: {plan.epoch} behind {plan.expected}, {plan.durability.value}"
+        case Step.REBUILD:
+            replayed = [name for name, stage in configuration.stages.items() if stage.state == "replay"]
+            what = f"replay {', '.join(replayed)}" if replayed else "nothing, the state is in the database"
+            return f"{STEP_NAMES[step]}: {what}"
+        case Step.FILL:
+            return f"{STEP_NAMES[step]}: stages begin where the topics of {plan.site} end now"
+        case Step.HANDSHAKE:
+            return f"{STEP_NAMES[step]}: shut older senders out at receivers that remember"
+        case _:
+            return f"{STEP_NAMES[step]}: stages, emitters and producers of {plan.site} may run"

@@ -1,0 +1,85 @@
+"""What both databases say of themselves, asked at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from zerotail import ports
+from zerotail.config import Configuration
+from zerotail.core.epoch import Durability, Phase, works_at
+from zerotail.core.identity import SiteName
+from zerotail.errors import Misused, Unavailable
+from zerotail.postgres.failover import observe_site
+from zerotail.postgres.transaction import Session
+
+_CONNECT_SECONDS = 2.0
+_PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Both sites; None for one whose database does not answer."""
+
+    sites: Mapping[SiteName, ports.SiteObserved | None]
+
+    def of(self, site: SiteName) -> ports.SiteObserved | None:
+        """What a site says, if it answers."""
+        return self.sites[site]
+
+    def require(self, site: SiteName) -> ports.SiteObserved:
+        """What a site says; `Unavailable` when it does not answer."""
+        seen = self.sites[site]
+        if seen is None:
+            raise Unavailable(f"the database of {site} does not answer.", code="ZT401", tries=("zerotail status",))
+        return seen
+
+    def is_live(self, site: SiteName) -> bool:
+        """Whether a site answers, and is live by what its own database says."""
+        seen = self.sites[site]
+        return seen is not None and seen.standing.live_at(site)
+
+    def find_active(self) -> SiteName | None:
+        """The site that works; of two, the one in the later epoch."""
+        working = {
+            site: seen.standing.epoch
+            for site, seen in self.sites.items()
+            if seen is not None and works_at(seen.standing.lineage, site, seen.standing.timeline)
+        }
+        return max(working, key=lambda site: working[site], default=None)
+
+    def told(self, site: SiteName) -> str:
+        """What a site says, in one line."""
+        seen = self.sites[site]
+        if seen is None:
+            return f"{site}: its database does not answer"
+        row = seen.standing.lineage.current
+        role = "standby" if seen.standing.timeline is None else f"primary on timeline {seen.standing.timeline}"
+        phase = "" if row.phase is Phase.LIVE else f", {row.phase.value}"
+        exposed = ", exposed" if row.durability is Durability.EXPOSED else ""
+        return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}"
+
+
+def observe_world(configuration: Configuration) -> World:
+    """Ask both databases."""
+    dsns = {name: site.database.dsn.reveal() for name, site in configuration.sites.items()}
+    with ThreadPoolExecutor(len(dsns)) as pool:
+        return World(dict(zip(dsns, pool.map(_observe, dsns.values()), strict=True)))
+
+
+def _observe(dsn: str) -> ports.SiteObserved | None:
+    database = Session(dsn, patience_seconds=_PATIENCE_SECONDS, connect_seconds=_CONNECT_SECONDS)
+    try:
+        seen = database.read(observe_site)
+    finally:
+        database.close()
+    return seen if isinstance(seen, ports.SiteObserved) else None
+
+
+def require_site(configuration: Configuration, name: str) -> SiteName:
+    """The site of this name; `Misused` when there is none."""
+    found = next((site for site in configuration.sites if site == name), None)
+    if found is None:
+        raise Misused(f"there is no site {name!r}.", tries=[f"one of: {', '.join(configuration.sites)}"])
+    return found

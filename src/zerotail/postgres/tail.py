@@ -1,0 +1,187 @@
+"""The tail of a replaced database: what it has and the surviving history does not.
+
+It was committed at a site that was lost, and never behind the gate, so nobody outside was told of it. It is kept for
+audit, in a file with one JSON object per line, and never applied.
+
+1. What survived is written down in the cut of the first epoch that the replaced database does not know: whatever lies
+   behind that cut is the tail. Without such an epoch the other database itself is the measure.
+2. Commits that still wait for the lost standby are invisible. Their sessions are ended first: the clients learn that
+   nobody knows, which is true, and the rows are kept.
+3. Our tables stay locked against writers from the first row that is read until the server stops, so what is kept is
+   all there ever was (decision 0012). A standby takes no writes and no lock.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from zerotail.core.epoch import Cut, Lineage
+from zerotail.core.identity import Epoch, Lsn
+from zerotail.deadline import Deadline
+from zerotail.errors import Unavailable
+from zerotail.postgres.connection import Connection, connect, translated, where
+from zerotail.postgres.lineage import observe_cut, read_standing
+from zerotail.postgres.position import read_position
+from zerotail.postgres.promotion import is_in_recovery
+from zerotail.postgres.transaction import cut_after
+
+_ANSWER_SECONDS = 20.0
+_LOCK_MILLISECONDS = 500
+_END_WAITING = b"""
+select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and pid <> pg_backend_pid()
+"""
+_LOCK = b"""
+lock table zerotail.epoch, zerotail.instruction, zerotail.submission, zerotail.head, zerotail.segment, zerotail.outbox
+in share mode
+"""
+_INSTRUCTIONS = """
+select producer, partition, serial, id, value, submitted_at from zerotail.instruction
+ where serial > coalesce((%s::jsonb ->> (producer || '/' || partition))::bigint, 0) order by producer, partition, serial
+"""
+_SUBMISSIONS = "select producer, partition, id, value, submitted_at from zerotail.submission order by producer, id"
+_SEGMENTS = """
+select stage, partition, segment, epoch, first_position, producers, counts, first_serials, record_order, decided_at,
+       version, chain, output_chain
+  from zerotail.segment where segment > coalesce((%s::jsonb ->> (stage || '/' || partition))::bigint, 0)
+ order by stage, partition, segment
+"""
+_MESSAGES = """
+select outbox.channel, outbox.partition, target, first_number, outbox.count, messages, outbox.segment
+  from zerotail.outbox
+  join zerotail.head on head.partition = outbox.partition
+   and head.numbers @> jsonb_build_array(jsonb_build_array(outbox.channel, outbox.target))
+ where outbox.segment > coalesce((%s::jsonb ->> (head.stage || '/' || head.partition))::bigint, 0)
+ order by outbox.channel, outbox.partition, target, first_number
+"""
+_EPOCHS = (
+    "select epoch, site, timeline, durability, phase, cause, operator, opened_at from zerotail.epoch order by epoch"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What was kept of a replaced database, and where."""
+
+    site: str
+    epoch: Epoch
+    position: Lsn
+    instructions: int
+    submissions: int
+    segments: int
+    messages: int
+    file: str
+
+
+class LockedDatabase:
+    """A database that is about to be replaced: looked at, and locked against writers until it stops."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._connection = connect(dsn, Deadline.after(_ANSWER_SECONDS), application="zerotail rejoin")
+
+    def keep_tail(self, site: str, survived: Cut, common: Lineage, folder: Path) -> Tail:
+        """Write the tail behind `survived` to a new file; the tables stay locked."""
+        connection = self._connection
+        with translated(where(self._dsn)), cut_after(connection, _ANSWER_SECONDS):
+            if is_in_recovery(connection):
+                connection.execute(b"begin isolation level repeatable read read only")
+            else:
+                _lock(connection)
+            epoch, position = read_standing(connection).epoch, read_position(connection)
+            path = folder / f"tail-{site}-{epoch}-{position}.jsonl"
+            counts = _write(path, _rows(connection, survived, common))
+        return Tail(
+            site,
+            epoch,
+            position,
+            counts["instruction"],
+            counts["submission"],
+            counts["segment"],
+            counts["messages"],
+            str(path),
+        )
+
+    def still_in(self, epoch: Epoch) -> bool:
+        """Whether the lock still holds and the database is in this epoch: the second look before it is replaced."""
+        try:
+            with translated(where(self._dsn)), cut_after(self._connection, _ANSWER_SECONDS):
+                if self._connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
+                    return False
+                return read_standing(self._connection).epoch == epoch
+        except Unavailable:
+            return False
+
+    def close(self) -> None:
+        """Give the lock back, if the server is still there."""
+        self._connection.close()
+
+
+def survived_of(replaced: Lineage, active: Connection) -> Cut:
+    """What the active history has of a database with this lineage."""
+    for row in read_standing(active).lineage.rows:
+        if row.epoch not in replaced:
+            return row.cut
+    return observe_cut(active)
+
+
+def _lock(connection: Connection) -> None:
+    """Lock our tables against writers; sessions whose commit waits for the lost standby are ended."""
+    deadline = Deadline.after(_ANSWER_SECONDS)
+    connection.execute(f"set lock_timeout = {_LOCK_MILLISECONDS}".encode())
+    while True:
+        connection.execute(_END_WAITING)
+        connection.execute(b"begin")
+        try:
+            connection.execute(_LOCK)
+        except psycopg.errors.LockNotAvailable:
+            connection.execute(b"rollback")
+            if deadline.passed:
+                raise Unavailable(
+                    "somebody keeps writing to the database that is to be replaced.", code="ZT414"
+                ) from None
+        else:
+            return
+
+
+def _rows(connection: Connection, survived: Cut, common: Lineage) -> Iterator[dict[str, Any]]:
+    serials = json.dumps({f"{producer}/{partition}": last for (producer, partition), last in survived.serials.items()})
+    heads = json.dumps({f"{head.stage}/{head.partition}": head.segment for head in survived.heads})
+    known = {row.epoch for row in common.rows}
+    for row in _named(connection, "epoch", _EPOCHS):
+        if row["epoch"] not in known:
+            yield row
+    yield from _named(connection, "instruction", _INSTRUCTIONS, serials)
+    yield from _named(connection, "submission", _SUBMISSIONS)
+    yield from _named(connection, "segment", _SEGMENTS, heads)
+    yield from _named(connection, "messages", _MESSAGES, heads)
+
+
+def _named(connection: Connection, kind: str, query: str, *parameters: str) -> Iterator[dict[str, Any]]:
+    found = connection.execute(query.encode(), parameters)
+    names = [column.name for column in found.description or ()]
+    for row in found:
+        yield {"kind": kind, **dict(zip(names, row, strict=True))}
+
+
+def _write(path: Path, rows: Iterator[dict[str, Any]]) -> dict[str, int]:
+    """Write the rows, forced to disk; how many there are of each kind."""
+    counts = dict.fromkeys(("epoch", "instruction", "submission", "segment", "messages"), 0)
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            counts[row["kind"]] += row["count"] if row["kind"] == "messages" else 1
+            file.write(json.dumps(row, default=_text) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return counts
+
+
+def _text(value: object) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

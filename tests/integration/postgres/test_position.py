@@ -1,0 +1,53 @@
+"""Positions: they cover what was written, commit included, and an idle primary's standby confirms them."""
+
+from __future__ import annotations
+
+import pytest
+
+from zerotail.core.identity import Lsn
+from zerotail.deadline import Deadline, wait_until
+from zerotail.lab.database import dsn
+from zerotail.lab.layout import Layout
+from zerotail.ports import Done
+from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.gate import gate_is_open
+from zerotail.postgres.position import read_position
+from zerotail.postgres.transaction import Session
+
+pytestmark = pytest.mark.servers
+
+
+def test_the_position_of_a_write_lies_behind_its_commit(lab: Layout) -> None:
+    taken: list[Lsn] = []
+
+    def write(connection: Connection) -> Done:
+        connection.execute("create table if not exists placed (number int)")
+        connection.execute("insert into placed values (1)")
+        taken.append(read_position(connection))
+        return Done(taken[-1])
+
+    database = Session(dsn(lab.database("east")))
+    done = database.write(write)
+    database.close()
+    assert isinstance(done, Done)
+    # The record of a commit takes at least 34 bytes.
+    assert done.position >= taken[-1] + 34
+
+
+def test_the_position_behind_a_new_file_of_the_log_is_confirmed_while_nothing_is_written(lab: Layout) -> None:
+    with session(dsn(lab.database("east")), Deadline.after(30)) as primary:
+        primary.execute("set synchronous_commit = local")
+
+        def at_the_beginning() -> Lsn | None:
+            primary.execute("create table if not exists placed (number int)")
+            primary.execute("select pg_switch_wal()")
+            position = read_position(primary)
+            (raw,) = one_row(primary, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
+            return position if raw % (16 << 20) == 40 else None
+
+        position = wait_until("nobody else writes", at_the_beginning, Deadline.after(30))
+        assert position % (16 << 20) == 0
+        standby = dsn(lab.database("west"), seen_from="east")
+        wait_until(
+            "it is confirmed", lambda: gate_is_open(primary, standby, position, Deadline.after(2)), Deadline.after(8)
+        )

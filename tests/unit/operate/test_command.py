@@ -1,0 +1,41 @@
+"""Commands of the configuration: no shell, names put in, a reason when they fail."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from zerotail.core.identity import SiteName
+from zerotail.deadline import Deadline
+from zerotail.operate.command import Ended, run_command
+
+EAST, WEST = SiteName("east"), SiteName("west")
+
+
+def run(*words: str, seconds: float = 20) -> Ended:
+    return run_command(words, EAST, WEST, Deadline.after(seconds))
+
+
+def test_the_names_of_the_sites_are_put_in_and_nothing_else_is_read() -> None:
+    program = "import sys; sys.exit(sys.argv[1:] != ['east', 'from west', '$HOME'])"
+    assert run(sys.executable, "-c", program, "{site}", "from {other}", "$HOME") == Ended(True, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((sys.executable, "-c", "import sys; sys.exit('no power')"), "exited with 1: no power"),
+        ((sys.executable, "-c", "print('odd'); raise SystemExit(3)"), "exited with 3: odd"),
+        ((sys.executable, "-c", "raise SystemExit(2)"), "exited with 2: it said nothing"),
+        (("no-such-program-at-all",), "cannot be started: No such file or directory"),
+    ],
+)
+def test_a_command_that_fails_says_why(words: tuple[str, ...], reason: str) -> None:
+    ended = run(*words)
+    assert not ended.ok
+    assert ended.said == f"{words[0]} {reason}"
+
+
+def test_a_command_that_takes_too_long_is_given_up() -> None:
+    assert run(sys.executable, "-c", "import time; time.sleep(60)", seconds=0.3).said.endswith("did not end in time")
