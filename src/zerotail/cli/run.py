@@ -38,9 +38,15 @@ def command() -> None:
     """
 
 
-@command.command("all", epilog="Example:  zerotail run all --site east")
+_standby_option = click.option(
+    "--standby", is_flag=True, help="At a site that is not active: be warm, and begin when it becomes the active one."
+)
+
+
+@command.command("all", epilog="Example:  zerotail run all --site west --standby")
+@_standby_option
 @_run_options
-def run_all(site: str, path: str | None, as_json: bool) -> int:
+def run_all(site: str, path: str | None, standby: bool, as_json: bool) -> int:
     """One Spark application for producers and stages, and an emitter; each is started again when it dies."""
     from zerotail.running.prepare import adapter_settings
     from zerotail.running.supervisor import Supervisor
@@ -48,16 +54,18 @@ def run_all(site: str, path: str | None, as_json: bool) -> int:
     configuration, file = _load(path)
     adapter_settings(configuration, _site(configuration, site))
     this = [sys.executable, "-m", "zerotail", "run"]
-    options = ["--site", site, "--config", file]
-    supervisor = Supervisor({"flow": [*this, "flow", *options], "emitter": [*this, "emitter", *options]}, say)
+    options = ["--site", site, "--config", file, *(["--standby"] if standby else [])]
+    commands = {"flow": [*this, "flow", *options], "emitter": [*this, "emitter", *options]}
+    supervisor = Supervisor(commands, say, standby=standby)
     return _until_stopped("all", site, supervisor.run, supervisor.stop, as_json)
 
 
 @command.command("flow", hidden=True, epilog="Example:  zerotail run flow --site east")
+@_standby_option
 @_run_options
-def run_flow(site: str, path: str | None, as_json: bool) -> int:
+def run_flow(site: str, path: str | None, standby: bool, as_json: bool) -> int:
     """All producers and all stages in one Spark application."""
-    return _run_application("flow", site, path, None, None, as_json)
+    return _run_application("flow", site, path, None, None, as_json, standby=standby)
 
 
 @command.command("producer", epilog="Example:  zerotail run producer cards --site east")
@@ -77,14 +85,15 @@ def run_stage(names: tuple[str, ...], site: str, path: str | None, as_json: bool
 
 
 @command.command("emitter", epilog="Example:  zerotail run emitter --site east")
+@_standby_option
 @_run_options
-def run_emitter(site: str, path: str | None, as_json: bool) -> int:
+def run_emitter(site: str, path: str | None, standby: bool, as_json: bool) -> int:
     """Send what the site owes to the outside and to next stages, behind the gate."""
     from zerotail.running.emitter import Emitter
 
     configuration, _ = _load(path)
     with _reporter(configuration, site) as reporter:
-        emitter = Emitter(configuration, _site(configuration, site), say, reporter.say)
+        emitter = Emitter(configuration, _site(configuration, site), say, reporter.say, standby=standby)
         return _until_stopped("emitter", site, emitter.run, emitter.stop, as_json)
 
 
@@ -95,16 +104,20 @@ def _run_application(
     producers: Sequence[str] | None,
     stages: Sequence[str] | None,
     as_json: bool,
+    *,
+    standby: bool = False,
 ) -> int:
     from zerotail.code import find_code_beside
     from zerotail.running.parts import plan_parts
-    from zerotail.running.prepare import prepare
+    from zerotail.running.prepare import adapter_settings, prepare, wait_until_active
 
     configuration, file = _load(path)
     where = _site(configuration, site)
     find_code_beside(file)
     parts = plan_parts(configuration, producers, stages)
-    prepare(configuration, where)
+    settings = adapter_settings(configuration, where)
+    if not standby:
+        prepare(configuration, where)
     from zerotail.spark.application import Application, run_parts
 
     with _reporter(configuration, site) as reporter:
@@ -112,7 +125,14 @@ def _run_application(
         return _until_stopped(
             what,
             site,
-            lambda: run_parts(configuration, where, parts, reporter.say, application),
+            lambda: run_parts(
+                configuration,
+                where,
+                parts,
+                reporter.say,
+                application,
+                (lambda stop: wait_until_active(settings, stop)) if standby else None,
+            ),
             application.stop,
             as_json,
         )

@@ -11,6 +11,7 @@ and channels is the example's; addresses, the receiver's class and the numbers o
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,9 @@ def plan_configuration(layout: Layout, settings: LabSettings, seen_from: str | N
         }
         for site in SITES
     }
+    for act, verb in (("fence", "fence"), ("stop", "stop-database"), ("attach", "rejoin")):
+        words = [sys.executable, "-m", "zerotail", "lab", verb, "{site}", "--dir", str(layout.path)]
+        content.setdefault("takeover", {})[act] = words
     copies = min(3, settings.brokers)
     for topic in content["topics"].values():
         topic.update(partitions=settings.partitions, replication=copies, min_insync=max(1, copies - 1))

@@ -58,7 +58,8 @@ def number_submissions(connection: Connection, producer: ProducerNumber, partiti
     """Number rows that were inserted without a serial; answers how many.
 
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
-    the very transaction that makes it an instruction.
+    the very transaction that makes it an instruction. One whose identifier is an instruction already was submitted
+    again, by somebody who got no answer: it goes.
     """
     first = _next_serial(connection, producer, partition)
     numbered = connection.execute(
@@ -66,7 +67,8 @@ def number_submissions(connection: Connection, producer: ProducerNumber, partiti
         b"from zerotail.submission where producer = %s and partition = %s order by submitted_at, id limit %s) "
         b"returning *) insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at) "
         b"select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at "
-        b"from taken",
+        b"from taken where not exists (select from zerotail.instruction as known "
+        b"where known.producer = taken.producer and known.id = taken.id)",
         (producer, partition, limit, first),
     )
     return numbered.rowcount

@@ -28,7 +28,7 @@ from zerotail.postgres.connection import Connection
 from zerotail.postgres.owed import find_feeds, find_lanes
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import topic_channels
-from zerotail.running.prepare import adapter_settings
+from zerotail.running.prepare import adapter_settings, wait_until_active
 from zerotail.running.report import Say, Tell
 from zerotail.wiring import SiteAdapters, Stopped, drive
 
@@ -44,12 +44,15 @@ _PATIENCE = 150
 class Emitter:
     """The senders of one site."""
 
-    def __init__(self, configuration: Configuration, site: SiteName, tell: Tell, say: Say) -> None:
+    def __init__(
+        self, configuration: Configuration, site: SiteName, tell: Tell, say: Say, *, standby: bool = False
+    ) -> None:
         self._configuration = configuration
         self._site = site
         self._settings = adapter_settings(configuration, site)
         self._tell = tell
         self._say = say
+        self._standby = standby
         self._stop = Event()
         self._exit_code = 0
         self._lock = Lock()
@@ -61,6 +64,8 @@ class Emitter:
 
     def run(self) -> int:
         """Send until stopped, replaced or broken; the exit code, of several the highest."""
+        if self._standby and not wait_until_active(self._settings, self._stop):
+            return 0
         database = Session(self._settings.dsn, "zerotail emitter")
         try:
             while not self._stop.is_set():

@@ -7,6 +7,7 @@ partition or a producer that was added to the configuration is there for everyon
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Event
 
 from zerotail.config import Configuration
 from zerotail.core.epoch import topic_at
@@ -16,10 +17,14 @@ from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
 from zerotail.ports import Refused as Declined
 from zerotail.ports import Standing
+from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.registration import Registered, Registration, lane_name, register
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import consumer_of, topic_channels
 from zerotail.wiring import AdapterSettings
+
+_LOOK_SECONDS = 0.05
+_LOOK_PATIENCE_SECONDS = 5.0
 
 
 class NotActiveError(Refused):
@@ -101,6 +106,20 @@ def prepare(configuration: Configuration, site: SiteName) -> Prepared:
     finally:
         session.close()
     return Prepared(registered.standing, dict(registered.numbers), partitions, topics)
+
+
+def wait_until_active(settings: AdapterSettings, stop: Event) -> bool:
+    """Wait at a standby until its site is the active one; False when told to stop before."""
+    session = Session(settings.dsn, "zerotail standby", patience_seconds=_LOOK_PATIENCE_SECONDS)
+    try:
+        while not stop.is_set():
+            standing = session.read(read_standing)
+            if isinstance(standing, Standing) and standing.live_at(settings.site):
+                return True
+            stop.wait(_LOOK_SECONDS)
+        return False
+    finally:
+        session.close()
 
 
 def _registered(

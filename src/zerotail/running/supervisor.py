@@ -24,6 +24,7 @@ _SOUND_SECONDS = 30.0
 _END_SECONDS = 20.0
 _FINAL = frozenset({0, 2, 3, 6, 7, 70})
 """Exit codes after which starting again would not help; everything else is a crash or a neighbour that is away."""
+_END_OF_A_TURN = frozenset({6, 7})
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -41,7 +42,9 @@ class _Child:
 class Supervisor:
     """Keeps commands running."""
 
-    def __init__(self, commands: Mapping[str, Sequence[str]], tell: Tell) -> None:
+    def __init__(self, commands: Mapping[str, Sequence[str]], tell: Tell, *, standby: bool = False) -> None:
+        # Where they wait for their turn, the end of a turn is no reason to go.
+        self._final = _FINAL - _END_OF_A_TURN if standby else _FINAL
         self._children = [_Child(name, command) for name, command in commands.items()]
         self._tell = tell
         self._stop = Event()
@@ -69,7 +72,7 @@ class Supervisor:
             if code is None:
                 return None
             child.process = None
-            if code in _FINAL:
+            if code in self._final:
                 self._tell(f"{child.name} has ended with exit code {code}")
                 return code
             self._plan_again(child, code)

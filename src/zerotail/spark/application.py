@@ -13,11 +13,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Event
 from typing import Protocol
 
+import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -86,10 +87,23 @@ class Application:
         """Let every query end."""
         self._stop.set()
 
-    def run(self, name: str, make_parts: Callable[[SparkSession], list[RunningPart]]) -> int:
-        """Keep the parts running until stopped or until one of them must end; the exit code."""
+    def run(
+        self,
+        name: str,
+        make_parts: Callable[[SparkSession], list[RunningPart]],
+        wait: Callable[[Event], bool] | None = None,
+    ) -> int:
+        """Keep the parts running until stopped or until one of them must end; the exit code.
+
+        With `wait` the session is made and warmed up first; the parts begin when it answers True.
+        """
         spark = open_session(self._configuration, name)
         try:
+            if wait is not None:
+                warm_up(spark)
+                self._tell(f"waiting at {name}: warm, until this site is the active one")
+                if not wait(self._stop):
+                    return 0
             parts = [_Kept(part, self._folder, self._tell) for part in make_parts(spark)]
             try:
                 return self._keep(parts)
@@ -206,7 +220,27 @@ def open_session(configuration: Configuration, name: str) -> SparkSession:
     return start_session(f"zerotail {configuration.name} {name}", spark.master, settings)
 
 
-def run_parts(configuration: Configuration, site: SiteName, parts: Parts, say: Say, application: Application) -> int:
+def warm_up(spark: SparkSession) -> None:
+    """Have workers started and code loaded before it counts: the first job of a cold session takes seconds."""
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import zerotail.spark.producer_query
+        import zerotail.spark.stage_query  # noqa: F401
+
+        yield from batches
+
+    for _ in range(2):
+        spark.range(1000).repartition(2).mapInArrow(work, "id bigint").collect()
+
+
+def run_parts(
+    configuration: Configuration,
+    site: SiteName,
+    parts: Parts,
+    say: Say,
+    application: Application,
+    wait: Callable[[Event], bool] | None = None,
+) -> int:
     """Run producers and stages at a site until the end; the exit code."""
     from zerotail.spark.running_producers import RunningProducers
     from zerotail.spark.running_stage import RunningStage
@@ -219,7 +253,7 @@ def run_parts(configuration: Configuration, site: SiteName, parts: Parts, say: S
             running.append(RunningProducers(spark, configuration, site, parts.producers, say))
         return running
 
-    return application.run(site, make_parts)
+    return application.run(site, make_parts, wait)
 
 
 def _first_line(error: Exception | None) -> str:
