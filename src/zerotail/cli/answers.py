@@ -11,9 +11,12 @@ from typing import Any
 
 import msgspec
 
+from zerotail.bench.flow import FlowResult
+from zerotail.bench.journal import JournalCost
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
 from zerotail.drill.released_rows import DrillReport
+from zerotail.drill.run import DrillResult
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded
@@ -55,6 +58,21 @@ class RunAnswer:
     what: str
     site: str
     exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioShown:
+    """A scenario of `zerotail drill list`."""
+
+    name: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrillListAnswer:
+    """`zerotail drill list`."""
+
+    scenarios: tuple[ScenarioShown, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +316,10 @@ ANSWERS: dict[str, type] = {
     "version": VersionAnswer,
     "doctor": DoctorAnswer,
     "run": RunAnswer,
+    "bench-flow": FlowResult,
+    "bench-journal": JournalCost,
+    "drill-list": DrillListAnswer,
+    "drill-run": DrillResult,
     "config-check": ConfigCheckAnswer,
     "config-show": ConfigShowAnswer,
     "config-schema": ConfigSchemaAnswer,
