@@ -33,14 +33,16 @@ class Said:
         return content
 
 
-def call(*arguments: str, environment: dict[str, str] | None = None, folder: str | None = None) -> Said:
+def call(
+    *arguments: str, environment: dict[str, str] | None = None, folder: str | None = None, seconds: float = 180
+) -> Said:
     """Call the program without a terminal and without an input."""
     done = subprocess.run(
         [*PROGRAM, *arguments],
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,
-        timeout=180,
+        timeout=seconds,
         env={**os.environ, **(environment or {})},
         cwd=folder,
         check=False,

@@ -15,7 +15,6 @@ from zerotail.bench.flow import FlowResult
 from zerotail.bench.journal import JournalCost
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
-from zerotail.drill.released_rows import DrillReport
 from zerotail.drill.run import DrillResult
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
@@ -323,7 +322,7 @@ ANSWERS: dict[str, type] = {
     "config-check": ConfigCheckAnswer,
     "config-show": ConfigShowAnswer,
     "config-schema": ConfigSchemaAnswer,
-    "demo": DrillReport,
+    "demo": DrillResult,
     "emissions-list": EmissionsListAnswer,
     "emissions-settle": EmissionsSettleAnswer,
     "lab-up": LabUpAnswer,

@@ -33,6 +33,12 @@ def _site_loss(stage: Rehearsal) -> None:
     stage.take_over("west")
 
 
+def _demo(stage: Rehearsal) -> None:
+    _site_loss(stage)
+    stage.wait_for_more(MESSAGES_AFTER)
+    stage.rejoin("east")
+
+
 def _database_loss(stage: Rehearsal) -> None:
     stage.kill_part("east.postgres")
     stage.take_over("west")
@@ -78,6 +84,7 @@ SCENARIOS = {
     one.name: one
     for one in (
         Scenario("site-loss", "kill -9 of everything of the active site at once; the other one takes over", _site_loss),
+        Scenario("demo", "site-loss, and the lost site comes back as standby", _demo),
         Scenario("database-loss", "only the database of the active site is killed", _database_loss),
         Scenario("zombie-site", "the active site freezes, is taken over, and goes on as if nothing were", _zombie_site),
         Scenario("link-cut-then-loss", "the link is cut, then the active site is lost", _link_cut_then_loss),

@@ -202,13 +202,6 @@ def test_a_standby_that_could_not_come_back_is_not_taken_away(lab: Layout) -> No
     assert observe_lab(lab).well
 
 
-def test_a_demo_leaves_a_lab_that_was_there_before_alone(lab: Layout) -> None:
-    said = call("demo", "--dir", lab.folder)
-    assert said.code == 3
-    assert "ZT204" in said.err
-    assert observe_lab(lab).well
-
-
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert "ZT210" in call("lab", "up", "--dir", str(tmp_path / "file")).err
