@@ -56,6 +56,12 @@ def register(
     return Registered(standing, numbers)
 
 
+def find_number(connection: Connection, name: str) -> int | None:
+    """The number of a producer; None when it is not registered."""
+    row = connection.execute(b"select producer from zerotail.producer where name = %s", (name,)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def _number(connection: Connection, wanted: Registration) -> ProducerNumber:
     meant = (wanted.topic, wanted.consumer, wanted.channel or "", wanted.source_partition)
     known = connection.execute(_KNOWN.encode(), (wanted.name,)).fetchone()
