@@ -12,7 +12,9 @@ import pytest
 from zerotail.cli.frame import zerotail
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+)
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"^(?:\$ )?zerotail ([a-z][^\n#|]*)", re.MULTILINE)
