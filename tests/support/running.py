@@ -234,14 +234,25 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def find_worker(root: int) -> int | None:
+    """A Python worker of Spark: a process that was forked by one of its daemons."""
+    daemons = [pid for pid in descendants(root) if "pyspark.daemon" in command_line(pid)]
+    workers = [child for daemon in daemons for child in _children(daemon) if is_alive(child)]
+    return workers[0] if workers else None
+
+
+def command_line(pid: int) -> str:
+    """What a process was started as; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
 def find_process(root: int, *words: str) -> int | None:
     """The first descendant whose command line has all these words."""
     for pid in descendants(root):
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if all(word in line for word in words):
+        if all(word in command_line(pid) for word in words):
             return pid
     return None
 

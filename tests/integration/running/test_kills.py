@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
-from support.running import PATIENCE_SECONDS, Running, find_process, is_alive, running_system
+from support.running import PATIENCE_SECONDS, Running, find_process, find_worker, is_alive, running_system
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import bring_up, take_down
@@ -65,31 +65,16 @@ def kill(system: Running, root: int, target: str) -> None:
         assert kill_target(system.lab, "east.kafka").bit
         start_target(system.lab, "east.kafka")
         return
-    words = {
-        "emitter": ("zerotail run emitter",),
-        "driver": ("zerotail run flow",),
-        "jvm": ("SparkSubmit",),
-        "worker": ("pyspark.daemon",),
-    }[target]
+    words = {"emitter": "zerotail run emitter", "driver": "zerotail run flow", "jvm": "SparkSubmit"}
 
     def found() -> int | None:
-        pid = find_process(root, *words)
-        children = _workers_of(pid) if target == "worker" and pid is not None else []
-        return children[0] if children else (None if target == "worker" else pid)
+        return find_worker(root) if target == "worker" else find_process(root, words[target])
 
     system.wait(f"there is a {target} to kill", lambda: found() is not None)
     pid = found()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     system.wait(f"the {target} is gone", lambda: not is_alive(pid), 10)
-
-
-def _workers_of(daemon: int) -> list[int]:
-    try:
-        children = Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
-    except OSError:
-        return []
-    return [int(child) for child in children]
 
 
 def wait_for_progress(system: Running) -> None:
