@@ -166,7 +166,8 @@ class _Kept:
         self._part.close()
 
     def _start(self) -> End | ZerotailError | None:
-        checkpoint = tempfile.mkdtemp(dir=self._folder)
+        # On this machine, whichever file system a cluster takes for a path without a scheme.
+        checkpoint = Path(tempfile.mkdtemp(dir=self._folder)).as_uri()
         try:
             self._query = self._part.start(checkpoint)
         except Unavailable as error:
