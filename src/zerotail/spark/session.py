@@ -34,6 +34,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
     "spark.sql.streaming.stopTimeout": "20s",
+    # Connection strings and logins are options of sources; plans and logs show options.
+    "spark.sql.redaction.options.regex": "(?i)url|dsn|jaas|password|secret|token|ssl[.]key",
     # A checkpoint is thrown away at every start: how far a stage has come is in its head.
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.checkpointFileManagerClass": (

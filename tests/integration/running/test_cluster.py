@@ -124,7 +124,7 @@ def test_killed_executors_and_workers_lose_double_and_reorder_nothing(
     with running_system(cluster, tmp_path, "cluster", partitions=2, spark=on_cluster(cluster, armed)) as system:
         process = system.start("all")
         system.wait_for_line("running stage")
-        with trickle(system):
+        with trickle(system, rows=20, every_seconds=0.2):
             wait_for_progress(system)
             assert all(executor_of(cluster, worker) for worker in WORKERS), "one of the workers is idle"
             kill_executor(system, WORKERS[0])
@@ -147,7 +147,7 @@ def test_a_task_that_dies_around_its_commit_is_tried_again_and_finds_what_it_sto
     with running_system(cluster, tmp_path, "again", partitions=2, spark=on_cluster(cluster, armed)) as system:
         process = system.start("all")
         system.wait_for_line("running stage")
-        with trickle(system):
+        with trickle(system, rows=20, every_seconds=0.2):
             wait_for_progress(system)
             for point in POINTS:
                 (armed / point).touch()
@@ -165,7 +165,7 @@ def test_of_two_tasks_with_the_same_batch_one_stores_it_and_both_may_say_so(
     with running_system(cluster, tmp_path, "speculation", partitions=2, spark=spark) as system:
         process = system.start("all")
         system.wait_for_line("running stage")
-        with trickle(system):
+        with trickle(system, rows=20, every_seconds=0.2):
             wait_for_progress(system)
             for point in ("committed", "before-insert", "committed"):
                 rests = run_twice(system, armed, point)
