@@ -17,11 +17,13 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from zerotail.core.identity import Offset, TopicName
+from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
 
 _TIMEOUT_SECONDS = 10.0
+_NO_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 
 
 class Admin(AdminClient):
@@ -67,26 +69,31 @@ class TopicSettings:
 def ensure_topic(client: Admin, topic: TopicName, wanted: TopicSettings) -> int:
     """Make a topic, or add the partitions that it lacks; answers how many it has then."""
     create_topic(client, topic, wanted)
-    partitions = partition_count(client, topic)
+    # The broker that is asked may hear of the topic a moment later than the one that made it.
+    partitions = wait_until(
+        f"Kafka knows the topic {topic}", lambda: find_partition_count(client, topic), Deadline.after(_TIMEOUT_SECONDS)
+    )
     if partitions >= wanted.partitions:
         return partitions
     added = client.create_partitions([NewPartitions(topic, wanted.partitions)], request_timeout=_TIMEOUT_SECONDS)
     try:
         added[topic].result()
     except KafkaException as error:
-        if partition_count(client, topic) < wanted.partitions:
+        if (find_partition_count(client, topic) or 0) < wanted.partitions:
             raise Unavailable(
                 f"topic {topic} could not be given {wanted.partitions} partitions: {client.reason(error)}", code="ZT502"
             ) from error
     return wanted.partitions
 
 
-def partition_count(client: Admin, topic: TopicName) -> int:
-    """How many partitions a topic has; `Refused` when there is no such topic."""
+def find_partition_count(client: Admin, topic: TopicName) -> int | None:
+    """How many partitions a topic has; None when there is no such topic."""
     try:
         described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
         return len(described[topic].result().partitions)
     except KafkaException as error:
+        if error.args[0].name() == _NO_TOPIC:
+            return None
         raise _translated(client, topic, error) from error
 
 
@@ -130,6 +137,6 @@ def create_topic(client: Admin, topic: TopicName, wanted: TopicSettings) -> None
 
 
 def _translated(client: Admin, topic: TopicName, error: KafkaException) -> Refused | Unavailable:
-    if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+    if error.args[0].name() == _NO_TOPIC:
         return Refused(f"Kafka has no topic {topic}.", code="ZT501")
     return Unavailable(f"Kafka does not answer: {client.reason(error)}", code="ZT502")
