@@ -227,6 +227,6 @@ def _first_line(error: Exception | None) -> str:
     """What a failed query says, without Spark's frame around it."""
     if error is None:
         return "it ended without a reason"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip().removeprefix("Caused by: ") for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(("zerotail.", "org.apache.kafka."))]
     return (ours or lines or ["no reason given"])[-1 if ours else 0][:300]
