@@ -42,6 +42,7 @@ _SETTINGS = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+_JAVA_OPTIONS = f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOOPBACK = "127.0.0.1"
 _ON_THIS_MACHINE = ("local", f"spark://{_LOOPBACK}:", "spark://localhost:")
 
@@ -53,10 +54,7 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     folder = require_jars("spark")
     jars = ",".join(str(folder / jar.file_name) for jar in locked_jars() if jar.folder == "spark")
     builder = SparkSession.builder.appName(name).master(master).config("spark.jars", jars)
-    builder = builder.config(
-        "spark.driver.extraJavaOptions",
-        f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    )
+    builder = builder.config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
     for key, value in {**_SETTINGS, **_where(master), **given}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -72,7 +70,11 @@ def _where(master: str) -> dict[str, str]:
     if not master.startswith(_ON_THIS_MACHINE):
         return {}
     os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
-    return {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
+    return {
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
+    }
 
 
 @contextmanager
