@@ -27,7 +27,7 @@ from zerotail.lab.up import bring_up, take_down
 pytestmark = pytest.mark.servers
 
 WORKERS = ("east.spark-worker-1", "east.spark-worker-2")
-POINTS = ("before-insert", "in-commit", "committed")
+POINTS = ("before-insert", "committed")
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
@@ -90,16 +90,18 @@ def kill_executor(system: Running, worker: str) -> None:
     system.wait(f"{worker} has another executor", lambda: executor_of(system.lab, worker) not in (None, pid))
 
 
-def progress_of_each(system: Running) -> dict[int, int]:
-    return {totals.partition: totals.accepted for totals in system.totals()}
+def segments_of(system: Running) -> dict[int, int]:
+    """How far each partition's journal has come."""
+    return dict(system.sql("select partition, segment from zerotail.head where stage = %s", f"settle-{system.name}"))
 
 
 def wait_until_each_partition_moves(system: Running) -> None:
-    before = progress_of_each(system)
+    """Return when every partition has stored the batch it was at and the one behind it."""
+    before = segments_of(system)
     assert len(before) == system.partitions
     system.wait(
         "every partition goes on",
-        lambda: all(count > before[partition] for partition, count in progress_of_each(system).items()),
+        lambda: all(segment >= before[partition] + 2 for partition, segment in segments_of(system).items()),
     )
 
 
@@ -112,9 +114,11 @@ def require_unbroken(system: Running, process_id: int) -> None:
     assert "ending:" not in log, log
 
 
-def finish(system: Running) -> None:
+def finish(system: Running, process_id: int) -> None:
+    """Everything has arrived once, in order, and from the application that was started."""
     system.wait_until_all_arrived()
     system.require_exactly_once()
+    require_unbroken(system, process_id)
     reconcile(system)
 
 
@@ -137,8 +141,7 @@ def test_killed_executors_and_workers_lose_double_and_reorder_nothing(
             wait_until_each_partition_moves(system)
             assert start_target(cluster, WORKERS[1]).bit
             wait_until_each_partition_moves(system)
-        require_unbroken(system, process.pid)
-        finish(system)
+        finish(system, process.pid)
 
 
 def test_a_task_that_dies_around_its_commit_is_tried_again_and_finds_what_it_stored(
@@ -154,8 +157,7 @@ def test_a_task_that_dies_around_its_commit_is_tried_again_and_finds_what_it_sto
                 system.wait(f"a task died at {point}", lambda: not (armed / point).exists())  # noqa: B023
                 wait_until_each_partition_moves(system)
         assert len(list(armed.glob("*.done"))) == len(POINTS)
-        require_unbroken(system, process.pid)
-        finish(system)
+        finish(system, process.pid)
 
 
 def test_of_two_tasks_with_the_same_batch_one_stores_it_and_both_may_say_so(
@@ -171,8 +173,7 @@ def test_of_two_tasks_with_the_same_batch_one_stores_it_and_both_may_say_so(
                 rests = run_twice(system, armed, point)
                 rests.unlink()
                 wait_until_each_partition_moves(system)
-        require_unbroken(system, process.pid)
-        finish(system)
+        finish(system, process.pid)
 
 
 def run_twice(system: Running, armed: Path, point: str) -> Path:
@@ -181,7 +182,6 @@ def run_twice(system: Running, armed: Path, point: str) -> Path:
     system.wait(f"a task rests at {point}", lambda: bool(list(armed.glob("*.rest.*.done"))))
     (rests,) = armed.glob("*.rest.*.done")
     # A partition is at its next batch only when every task of this one has answered, and this one has not.
-    wait_until_each_partition_moves(system)
     wait_until_each_partition_moves(system)
     assert is_alive(int(rests.name.split(".")[-2])), "the task that was slow is still at it"
     return rests
