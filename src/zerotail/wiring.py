@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from threading import Event
 from typing import Any, TypeVar
@@ -37,8 +37,8 @@ class AdapterSettings:
     """Where a site's neighbours are; plain values, so that it can travel to executors."""
 
     site: SiteName
-    dsn: str
-    peer_dsn: str
+    dsn: str = field(repr=False)
+    peer_dsn: str = field(repr=False)
     kafka: Cluster
     receivers: tuple[tuple[ChannelName, str], ...] = ()
     """Channel and address of each receiver that is reached over HTTP."""

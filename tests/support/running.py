@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from zerotail.deadline import Deadline, wait_until
@@ -207,6 +208,47 @@ def running_system(lab: Layout, folder: Path, name: str, **options: Any) -> Iter
         yield system
     finally:
         system.end()
+
+
+@contextmanager
+def trickle(system: Running, rows: int = 40, every_seconds: float = 0.1) -> Iterator[None]:
+    """Instructions all the time, as long as the block runs."""
+    stop = Event()
+
+    def insert() -> None:
+        while not stop.wait(every_seconds):
+            system.insert(rows)
+
+    thread = Thread(target=insert)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def wait_for_progress(system: Running) -> None:
+    """Return when messages arrive that were not there before."""
+    before = system.accepted()
+    system.wait("it goes on", lambda: system.accepted() > before + 200)
+
+
+def reconcile(system: Running) -> None:
+    """`zerotail reconcile` finds nothing wrong at either site."""
+    command = [sys.executable, "-m", "zerotail", "reconcile", "--config", str(system.config), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["ok"]
+
+
+def kill_points(folder: Path) -> dict[str, str]:
+    """The environment in which processes heed what is armed in this folder (`support/killpoints`)."""
+    ours = Path(__file__).with_name("killpoints")
+    return {
+        "ZT_KILL_POINTS": str(folder),
+        "PYTHONPATH": os.pathsep.join([str(ours), os.environ.get("PYTHONPATH", "")]),
+    }
 
 
 def adapters_of(system: Running) -> AdapterSettings:

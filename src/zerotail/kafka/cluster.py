@@ -3,20 +3,23 @@
 A configuration gives settings under librdkafka's names. Spark's connector is a Java client with other names for some of
 them; what it cannot express is refused with a sentence instead of being left out, because a setting left out here would
 be a connection without TLS there.
+
+Certificates and keys are PEM texts or files. The Java client gets them as texts, so only the driver has to find the
+files of what Spark reads; librdkafka opens the files itself, wherever it runs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from zerotail.errors import Misused
 
 _SAME_NAME = """
-    security.protocol sasl.mechanism sasl.kerberos.service.name client.id client.rack connections.max.idle.ms
+    sasl.mechanism sasl.kerberos.service.name client.id client.rack connections.max.idle.ms
     fetch.max.bytes fetch.min.bytes max.partition.fetch.bytes metadata.max.age.ms reconnect.backoff.max.ms
-    reconnect.backoff.ms request.timeout.ms retry.backoff.ms socket.connection.setup.timeout.ms ssl.cipher.suites
-    client.dns.lookup
+    reconnect.backoff.ms request.timeout.ms retry.backoff.ms socket.connection.setup.timeout.ms client.dns.lookup
 """
 _ONE_TO_ONE = {
     **{name: name for name in _SAME_NAME.split()},
@@ -24,7 +27,6 @@ _ONE_TO_ONE = {
     "socket.receive.buffer.bytes": "receive.buffer.bytes",
     "socket.send.buffer.bytes": "send.buffer.bytes",
     "ssl.key.password": "ssl.key.password",
-    "ssl.keystore.location": "ssl.keystore.location",
     "ssl.keystore.password": "ssl.keystore.password",
 }
 _LOGIN = {
@@ -32,6 +34,7 @@ _LOGIN = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+_PKCS8 = re.compile("-----BEGIN (ENCRYPTED )?PRIVATE KEY-----")
 _SECURITY = ("sasl.", "ssl.", "security.")
 
 
@@ -40,7 +43,7 @@ class Cluster:
     """Brokers to ask first, and further settings of the client; it can travel to executors and be a key."""
 
     bootstrap: str
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def for_client(self) -> dict[str, str]:
         """Settings for librdkafka."""
@@ -54,6 +57,8 @@ class Cluster:
         given = dict(self.settings)
         said = {"bootstrap.servers": self.bootstrap}
         said |= {_ONE_TO_ONE[name]: given.pop(name) for name in list(given) if name in _ONE_TO_ONE}
+        if "security.protocol" in given:
+            said["security.protocol"] = given.pop("security.protocol").upper()
         said |= _login(given, said.get("sasl.mechanism", ""))
         said |= _certificates(given)
         unknown = sorted(name for name in given if name.startswith(_SECURITY))
@@ -87,7 +92,15 @@ def _certificates(given: dict[str, str]) -> dict[str, str]:
     trusted = _pem(given, "ssl.ca")
     if trusted is not None:
         said |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": trusted}
+    if "ssl.keystore.location" in given:
+        said |= {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": given.pop("ssl.keystore.location")}
     own, key = _pem(given, "ssl.certificate"), _pem(given, "ssl.key")
+    if key is not None and not _PKCS8.search(key):
+        raise Misused(
+            "the key of the client's certificate is not in the format PKCS #8, which Spark's Kafka connector needs.",
+            code="ZT503",
+            tries=["openssl pkcs8 -topk8 -in old.pem -out new.pem    # librdkafka reads that as well"],
+        )
     if own is not None and key is not None:
         said |= {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": own, "ssl.keystore.key": key}
     elif own is not None or key is not None:
@@ -106,5 +119,5 @@ def _pem(given: dict[str, str], prefix: str) -> str | None:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, ProducerNumber, Serial, TopicName
@@ -18,7 +17,7 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.log import TopicSettings, admin_client, create_topic, log_identity
+from zerotail.kafka.log import Admin, TopicSettings, admin_client, create_topic, log_identity
 from zerotail.kafka.topic import End, Headers, Place, TopicReader
 from zerotail.ports import LogEnd, ReadLogEnd, Unreachable
 
@@ -31,7 +30,7 @@ class LogEnds:
     def __init__(self, cluster: Cluster, shapes: Mapping[TopicName, TopicSettings]) -> None:
         self._cluster = cluster
         self._shapes = shapes
-        self._admin: AdminClient | None = None
+        self._admin: Admin | None = None
         self._readers: dict[tuple[TopicName, PartitionNumber], TopicReader] = {}
 
     def read(self, effect: ReadLogEnd) -> LogEnd | Unreachable:

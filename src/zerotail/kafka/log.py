@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -16,25 +17,42 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from zerotail.core.identity import Offset, TopicName
+from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.complaint import Complaints
 
 _TIMEOUT_SECONDS = 10.0
+_NO_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 
 
-def admin_client(cluster: Cluster) -> AdminClient:
+class Admin(AdminClient):
     """A client for questions about the cluster; librdkafka's own log stays quiet."""
-    return AdminClient({**cluster.for_client(), "log_level": 0})
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._complaints = Complaints()
+        settings: dict[str, Any] = {**cluster.for_client(), "log_level": 0, "error_cb": self._complaints.note}
+        super().__init__(settings)
+
+    def reason(self, error: KafkaException) -> str:
+        """Why a question failed: a declined login rather than the time-out that it led to."""
+        self.poll(0)
+        return self._complaints.behind(error.args[0].str())
 
 
-def log_identity(client: AdminClient, topic: TopicName) -> str:
+def admin_client(cluster: Cluster) -> Admin:
+    """The client of a cluster."""
+    return Admin(cluster)
+
+
+def log_identity(client: Admin, topic: TopicName) -> str:
     """Cluster and topic identifier; `Refused` when there is no such topic."""
     try:
         cluster = client.describe_cluster(request_timeout=_TIMEOUT_SECONDS).result()
         described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
         return f"{cluster.cluster_id}/{described[topic].result().topic_id}"
     except KafkaException as error:
-        raise _translated(topic, error) from error
+        raise _translated(client, topic, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +66,38 @@ class TopicSettings:
     """None leaves it to the cluster."""
 
 
-def ensure_topic(client: AdminClient, topic: TopicName, wanted: TopicSettings) -> int:
+def ensure_topic(client: Admin, topic: TopicName, wanted: TopicSettings) -> int:
     """Make a topic, or add the partitions that it lacks; answers how many it has then."""
     create_topic(client, topic, wanted)
-    partitions = partition_count(client, topic)
+    # The broker that is asked may hear of the topic a moment later than the one that made it.
+    partitions = wait_until(
+        f"Kafka knows the topic {topic}", lambda: find_partition_count(client, topic), Deadline.after(_TIMEOUT_SECONDS)
+    )
     if partitions >= wanted.partitions:
         return partitions
     added = client.create_partitions([NewPartitions(topic, wanted.partitions)], request_timeout=_TIMEOUT_SECONDS)
     try:
         added[topic].result()
     except KafkaException as error:
-        if partition_count(client, topic) < wanted.partitions:
+        if (find_partition_count(client, topic) or 0) < wanted.partitions:
             raise Unavailable(
-                f"topic {topic} could not be given {wanted.partitions} partitions: {error.args[0].str()}", code="ZT502"
+                f"topic {topic} could not be given {wanted.partitions} partitions: {client.reason(error)}", code="ZT502"
             ) from error
     return wanted.partitions
 
 
-def partition_count(client: AdminClient, topic: TopicName) -> int:
-    """How many partitions a topic has; `Refused` when there is no such topic."""
+def find_partition_count(client: Admin, topic: TopicName) -> int | None:
+    """How many partitions a topic has; None when there is no such topic."""
     try:
         described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
         return len(described[topic].result().partitions)
     except KafkaException as error:
-        raise _translated(topic, error) from error
+        if error.args[0].name() == _NO_TOPIC:
+            return None
+        raise _translated(client, topic, error) from error
 
 
-def log_bounds(client: AdminClient, topic: TopicName, partitions: Iterable[int]) -> dict[int, tuple[Offset, Offset]]:
+def log_bounds(client: Admin, topic: TopicName, partitions: Iterable[int]) -> dict[int, tuple[Offset, Offset]]:
     """Where each partition's log begins, and the offset behind its end."""
     places = [TopicPartition(topic, partition) for partition in partitions]
     try:
@@ -88,12 +111,12 @@ def log_bounds(client: AdminClient, topic: TopicName, partitions: Iterable[int])
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())  # type: ignore[no-untyped-call]
         ]
     except KafkaException as error:
-        raise _translated(topic, error) from error
+        raise _translated(client, topic, error) from error
     first, behind = ends
     return {partition: (first[partition], behind[partition]) for partition in first}
 
 
-def create_topic(client: AdminClient, topic: TopicName, wanted: TopicSettings) -> None:
+def create_topic(client: Admin, topic: TopicName, wanted: TopicSettings) -> None:
     """Make a topic; one that is there already stays as it is."""
     settings = {
         # Old instructions come with old timestamps, and retention goes by timestamps: they would be deleted at once.
@@ -110,10 +133,10 @@ def create_topic(client: AdminClient, topic: TopicName, wanted: TopicSettings) -
         made[topic].result()
     except KafkaException as error:
         if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
-            raise Unavailable(f"topic {topic} could not be made: {error.args[0].str()}", code="ZT502") from error
+            raise Unavailable(f"topic {topic} could not be made: {client.reason(error)}", code="ZT502") from error
 
 
-def _translated(topic: TopicName, error: KafkaException) -> Refused | Unavailable:
-    if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+def _translated(client: Admin, topic: TopicName, error: KafkaException) -> Refused | Unavailable:
+    if error.args[0].name() == _NO_TOPIC:
         return Refused(f"Kafka has no topic {topic}.", code="ZT501")
-    return Unavailable(f"Kafka does not answer: {error.args[0].str()}", code="ZT502")
+    return Unavailable(f"Kafka does not answer: {client.reason(error)}", code="ZT502")

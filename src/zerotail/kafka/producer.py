@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from zerotail.core.record import HEADER_BYTES, HEADER_NAME, encode_column
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.complaint import Complaints
 from zerotail.ports import Batch, Done, Indefinite, SendRecords, Unreachable
 
 _DELIVERY_SECONDS = 10.0
@@ -36,6 +37,12 @@ class RecordSender:
         self._cluster = cluster
         self._client: Producer | None = None
         self._failed: list[KafkaError] = []
+        self._complaints = Complaints()
+
+    @property
+    def reason(self) -> str:
+        """Why records were not acknowledged, as far as the client knows."""
+        return self._complaints.behind("no answer in time")
 
     def send(self, effect: SendRecords) -> Done | Unreachable | Indefinite:
         """Append a batch and wait until all of it is acknowledged."""
@@ -71,6 +78,7 @@ class RecordSender:
     def _connected(self) -> Producer:
         if self._client is None:
             settings: dict[str, Any] = {**SETTINGS, **self._cluster.for_client(), "on_delivery": self._note_failure}
+            settings["error_cb"] = self._complaints.note
             self._client = Producer(settings)
         return self._client
 

@@ -56,7 +56,7 @@ def start_spark(layout: Layout, part: str) -> int:
     """Start the master or a worker; answers its pid."""
     place, folder = layout.spark_place(part), layout.folder_of(part)
     (folder / "tmp").mkdir(parents=True, exist_ok=True)
-    listen = ["--host", "127.0.0.1", "--port", str(place.port), "--webui-port", str(place.page_port)]
+    listen = ["--host", _host(layout, part), "--port", str(place.port), "--webui-port", str(place.page_port)]
     if place == layout.spark[0]:
         program = ["org.apache.spark.deploy.master.Master", *listen]
     else:
@@ -65,6 +65,11 @@ def start_spark(layout: Layout, part: str) -> int:
     settings = [f"-D{name}={value}" for name, value in {**_SETTINGS, "java.io.tmpdir": folder / "tmp"}.items()]
     arguments = [require_java(), *_JAVA_OPTIONS, *settings, "-cp", f"{require_spark()}/jars/*", *program]
     return start(layout.path, Command(part, arguments, folder), _environment(layout, folder))
+
+
+def _host(layout: Layout, part: str) -> str:
+    """Two names of one address: Spark runs a second attempt of a task only where it sees another host."""
+    return "localhost" if part == layout.spark[-1].part else "127.0.0.1"
 
 
 def _environment(layout: Layout, folder: Path) -> dict[str, str]:

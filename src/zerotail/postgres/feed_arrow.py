@@ -1,4 +1,8 @@
-"""Instruction rows as Arrow batches, straight from the server's binary format."""
+"""Instruction rows as Arrow batches, straight from the server's binary format.
+
+ADBC hands a connection string to a libpq of its own: what logs in elsewhere logs in here, with the same password file,
+certificates and TLS mode.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from functools import cache
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 from psycopg import conninfo
+
+from zerotail.errors import Unavailable
+from zerotail.postgres.connection import where
 
 # The epoch is read in the snapshot of the rows: if they do not survive it, its cut says so.
 _ROWS = (
@@ -37,7 +44,11 @@ def read_rows(dsn: str, producer: int, partition: int, first: int, next_serial: 
 @cache
 def _connection(dsn: str) -> adbc.Connection:
     """One connection per worker and database: making one costs more than a batch."""
-    return adbc.connect(_uri(dsn))
+    try:
+        return adbc.connect(_uri(dsn))
+    except adbc.Error as error:
+        said = (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise Unavailable(f"the database at {where(dsn)} does not answer: {said}", code="ZT301") from error
 
 
 def _uri(dsn: str) -> str:

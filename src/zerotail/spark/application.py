@@ -180,7 +180,8 @@ class _Kept:
         self._part.close()
 
     def _start(self) -> End | ZerotailError | None:
-        checkpoint = tempfile.mkdtemp(dir=self._folder)
+        # On this machine, whichever file system a cluster takes for a path without a scheme.
+        checkpoint = Path(tempfile.mkdtemp(dir=self._folder)).as_uri()
         try:
             self._query = self._part.start(checkpoint)
         except Unavailable as error:
@@ -260,6 +261,6 @@ def _first_line(error: Exception | None) -> str:
     """What a failed query says, without Spark's frame around it."""
     if error is None:
         return "it ended without a reason"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip().removeprefix("Caused by: ") for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(("zerotail.", "org.apache.kafka."))]
     return (ours or lines or ["no reason given"])[-1 if ours else 0][:300]

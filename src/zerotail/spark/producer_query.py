@@ -85,8 +85,10 @@ def _sender_task(
             route, sent = routes[producer], 0
             for rows in read_rows(dsn, producer, partition, wanted["first"], wanted["next_serial"]):
                 records = _records_of(rows, producer, route.transform)
-                if not isinstance(_sender(cluster).send(SendRecords(route.topic, partition, records)), Done):
-                    raise Unavailable(f"Kafka did not acknowledge the records of {route.name}", code="ZT502")
+                sender = _sender(cluster)
+                if not isinstance(sender.send(SendRecords(route.topic, partition, records)), Done):
+                    what = f"Kafka did not acknowledge the records of {route.name}: {sender.reason}"
+                    raise Unavailable(what, code="ZT502")
                 sent += rows.num_rows
             yield pa.RecordBatch.from_pydict(
                 {

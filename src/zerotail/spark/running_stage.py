@@ -11,8 +11,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
 from zerotail.core.head import Hint
-from zerotail.core.identity import Offset, PartitionNumber, SiteName
-from zerotail.errors import ZerotailError
+from zerotail.core.identity import Offset, PartitionNumber, SiteName, TopicName
+from zerotail.errors import Refused, Unavailable, ZerotailError
 from zerotail.flow.stage import Place, Taken, claim_place
 from zerotail.kafka.log import admin_client, log_bounds, log_identity
 from zerotail.ports import End, HeadRead, ReadHead
@@ -81,9 +81,7 @@ class RunningStage:
                 raise NotActiveError(f"site {self._site} is not the active one.", code="ZT461")
             self._places[partition] = place
             self._tell_stopped(partition, place)
-        client = admin_client(self._settings.kafka)
-        log = log_identity(client, topic)
-        bounds = log_bounds(client, topic, partitions)
+        log, bounds = self._observe_log(topic, partitions)
         starts = {
             partition: start_offset(place.head.hint, log, bounds[partition])
             for partition, place in self._places.items()
@@ -94,6 +92,16 @@ class RunningStage:
         return start_stage_query(
             records, task, self._places, checkpoint, self._note, self._wait_for_room, self._remember
         )
+
+    def _observe_log(
+        self, topic: TopicName, partitions: list[PartitionNumber]
+    ) -> tuple[str, dict[int, tuple[Offset, Offset]]]:
+        """Which log it is, and how far it reaches; a topic that is gone again is made at the next start."""
+        client = admin_client(self._settings.kafka)
+        try:
+            return log_identity(client, topic), log_bounds(client, topic, partitions)
+        except Refused as error:
+            raise Unavailable(error.message, code=error.code) from error
 
     def observe(self) -> End | bool:
         """Whether a record that stopped a partition was decided about; an idle stage learns here that it is not the one

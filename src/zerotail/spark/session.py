@@ -2,6 +2,10 @@
 
 Settings that the protocol relies on stand here once: Kafka's connector comes from the locked jars, a task is never
 given half a partition, and nothing listens beyond what Spark itself needs.
+
+Executors on a cluster get what this process has: Kafka's connector through the driver, the folders in which it finds
+Python code, and its Python. They must find the same folders and the same Python where they run; a configuration can
+name others under `spark.executorEnv.PYTHONPATH` and `spark.pyspark.python`.
 """
 
 from __future__ import annotations
@@ -30,33 +34,47 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
     "spark.sql.streaming.stopTimeout": "20s",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
+    # Connection strings and logins are options of sources; plans and logs show options.
+    "spark.sql.redaction.options.regex": "(?i)url|dsn|jaas|password|secret|token|ssl[.]key",
     # A checkpoint is thrown away at every start: how far a stage has come is in its head.
     "spark.sql.streaming.forceDeleteTempCheckpointLocation": "true",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+_JAVA_OPTIONS = f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_LOOPBACK = "127.0.0.1"
+_ON_THIS_MACHINE = ("local", f"spark://{_LOOPBACK}:", "spark://localhost:")
 
 
 def start_session(name: str, master: str = "local[2]", settings: Mapping[str, str] | None = None) -> SparkSession:
     """The session of this process; it knows our formats `zerotail-instructions` and `zerotail-journal`."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    given = settings or {}
+    os.environ["PYSPARK_PYTHON"] = given.get("spark.pyspark.python", sys.executable)
     folder = require_jars("spark")
     jars = ",".join(str(folder / jar.file_name) for jar in locked_jars() if jar.folder == "spark")
     builder = SparkSession.builder.appName(name).master(master).config("spark.jars", jars)
-    builder = builder.config(
-        "spark.driver.extraJavaOptions",
-        f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    )
-    for key, value in {**_SETTINGS, **(settings or {})}.items():
+    builder = builder.config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
+    for key, value in {**_SETTINGS, **_where(master), **given}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    # In front of what an executor's own environment says; a setting `spark.executorEnv.PYTHONPATH` would replace that.
+    spark.sparkContext.environment.setdefault("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     spark.dataSource.register(InstructionSource)
     spark.dataSource.register(JournalSource)
     return spark
+
+
+def _where(master: str) -> dict[str, str]:
+    """What depends on where tasks run: with all of them on this machine, nobody else is listened to."""
+    if not master.startswith(_ON_THIS_MACHINE):
+        return {}
+    os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+    return {
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
+    }
 
 
 @contextmanager

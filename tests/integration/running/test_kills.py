@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 
 import pytest
 
-from support.running import PATIENCE_SECONDS, Running, find_process, find_worker, is_alive, running_system
+from support.running import (
+    Running,
+    find_process,
+    find_worker,
+    is_alive,
+    kill_points,
+    reconcile,
+    running_system,
+    trickle,
+    wait_for_progress,
+)
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import bring_up, take_down
 
 pytestmark = pytest.mark.servers
 
-KILL_POINTS = Path(__file__).resolve().parents[2] / "support" / "killpoints"
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
 ROUNDS = int(os.environ.get("ZT_TEST_KILLS", "1"))
 """1 is what CI runs, 30 kills in all; 10 are 300."""
@@ -41,24 +45,6 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
         take_down(folder)
 
 
-@contextmanager
-def trickle(system: Running, rows: int = 40, every_seconds: float = 0.1) -> Iterator[None]:
-    """Instructions all the time, as long as the block runs."""
-    stop = Event()
-
-    def insert() -> None:
-        while not stop.wait(every_seconds):
-            system.insert(rows)
-
-    thread = Thread(target=insert)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
 def kill(system: Running, root: int, target: str) -> None:
     """Kill a part of the running system with SIGKILL; the broker is started again, the rest starts itself."""
     if target == "broker":
@@ -75,20 +61,6 @@ def kill(system: Running, root: int, target: str) -> None:
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     system.wait(f"the {target} is gone", lambda: not is_alive(pid), 10)
-
-
-def wait_for_progress(system: Running) -> None:
-    """Return when messages arrive that were not there before."""
-    before = system.accepted()
-    system.wait("it goes on", lambda: system.accepted() > before + 200)
-
-
-def reconcile(system: Running) -> None:
-    """`zerotail reconcile` finds nothing wrong at either site."""
-    command = [sys.executable, "-m", "zerotail", "reconcile", "--config", str(system.config), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["ok"]
 
 
 @pytest.mark.parametrize("receiver", ["R1", "R2"])
@@ -118,8 +90,8 @@ def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
 ) -> None:
     armed = tmp_path / "points"
     armed.mkdir()
-    monkeypatch.setenv("ZT_KILL_POINTS", str(armed))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(KILL_POINTS), os.environ.get("PYTHONPATH", "")]))
+    for name, value in kill_points(armed).items():
+        monkeypatch.setenv(name, value)
     with running_system(own_lab, tmp_path, "points") as system:
         system.start("all")
         system.wait_for_line("running stage")

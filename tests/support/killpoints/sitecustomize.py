@@ -1,8 +1,9 @@
-"""Lets a process of a running system kill itself at a named point, once, when a test asks for it.
+"""Lets a process of a running system kill itself at a named point, or rest there, once, when a test asks for it.
 
 Python imports this module at the start of every interpreter whose path has this folder: drivers, Spark's workers,
 emitters. A test arms a point by making a file of its name in the folder ZT_KILL_POINTS; whoever reaches the point first
-takes the file away and is gone.
+takes the file away and is gone. A point `POINT.rest` is armed in the same way: whoever reaches it stays there until the
+file that it left, `POINT.rest.PID.done`, has been taken away.
 """
 
 from __future__ import annotations
@@ -12,21 +13,31 @@ import importlib.machinery
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+_LOOK_SECONDS = 0.05
 FOLDER = os.environ.get("ZT_KILL_POINTS", "")
 
 
 def reach(point: str) -> None:
-    """Die here if the point is armed."""
+    """Die here if the point is armed, or rest here."""
+    resting = _take(f"{point}.rest")
+    while resting is not None and resting.exists():
+        time.sleep(_LOOK_SECONDS)
+    if _take(point) is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _take(armed: str) -> Path | None:
+    """What is left of an armed point by the one who takes it."""
     try:
-        (Path(FOLDER) / point).rename(Path(FOLDER) / f"{point}.{os.getpid()}.done")
+        return (Path(FOLDER) / armed).rename(Path(FOLDER) / f"{armed}.{os.getpid()}.done")
     except OSError:
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
+        return None
 
 
 def patch_wiring(module: ModuleType) -> None:
