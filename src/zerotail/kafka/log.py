@@ -16,10 +16,14 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from zerotail.core.identity import Offset, TopicName
-from zerotail.errors import Refused, Unavailable
+from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
 
 _TIMEOUT_SECONDS = 10.0
+
+
+class MissingTopicError(Unavailable):
+    """There is no such topic, or not yet: somebody may have deleted it, and whoever needs it makes it again."""
 
 
 def admin_client(cluster: Cluster) -> AdminClient:
@@ -28,7 +32,7 @@ def admin_client(cluster: Cluster) -> AdminClient:
 
 
 def log_identity(client: AdminClient, topic: TopicName) -> str:
-    """Cluster and topic identifier; `Refused` when there is no such topic."""
+    """Cluster and topic identifier; `MissingTopicError` when there is no such topic."""
     try:
         cluster = client.describe_cluster(request_timeout=_TIMEOUT_SECONDS).result()
         described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
@@ -66,7 +70,7 @@ def ensure_topic(client: AdminClient, topic: TopicName, wanted: TopicSettings) -
 
 
 def partition_count(client: AdminClient, topic: TopicName) -> int:
-    """How many partitions a topic has; `Refused` when there is no such topic."""
+    """How many partitions a topic has; `MissingTopicError` when there is no such topic."""
     try:
         described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
         return len(described[topic].result().partitions)
@@ -113,7 +117,7 @@ def create_topic(client: AdminClient, topic: TopicName, wanted: TopicSettings) -
             raise Unavailable(f"topic {topic} could not be made: {error.args[0].str()}", code="ZT502") from error
 
 
-def _translated(topic: TopicName, error: KafkaException) -> Refused | Unavailable:
+def _translated(topic: TopicName, error: KafkaException) -> Unavailable:
     if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
-        return Refused(f"Kafka has no topic {topic}.", code="ZT501")
+        return MissingTopicError(f"Kafka has no topic {topic}.", code="ZT501")
     return Unavailable(f"Kafka does not answer: {error.args[0].str()}", code="ZT502")

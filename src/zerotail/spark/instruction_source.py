@@ -9,6 +9,8 @@ asks for records again, or its vector stands still behind what was sent, the nex
 a new `first`, smaller than the old `next`. Spark itself only compares offsets for equality, so going back is as good as
 going on. Producers and partitions that are added while the stream runs are taken up by its next batch.
 
+`owed` says how many bytes a stage may owe the outside: one that owes more takes nothing, and whoever sent it the same
+records again would only fill Kafka.
 `numbered` names those whose rows come without a serial: they are numbered here, just before they are read.
 With `site`, the stream ends as soon as that site is not the active one any more.
 
@@ -18,6 +20,7 @@ reads them itself (`read_rows`) spares the way through the JVM. Our own producer
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -30,6 +33,7 @@ from zerotail.core.identity import Serial, SiteName
 from zerotail.errors import Refused, Unavailable
 from zerotail.postgres.feed import FeedPlace, last_dense_serial, look_at_feeds, number_submissions
 from zerotail.postgres.feed_arrow import read_rows
+from zerotail.postgres.owed import fullest_bytes
 from zerotail.postgres.transaction import Session
 
 SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
@@ -74,6 +78,7 @@ class InstructionReader(DataSourceStreamReader):
         self._site = options.get("site")
         self._producers = _names(options["producers"])
         self._numbered = _names(options.get("numbered", ""))
+        self._owed: dict[str, int] = json.loads(options.get("owed", "{}"))
         self._ranges = _wants_ranges(options)
         self._limit = int(options.get("limit", "50000"))
         self._stands_seconds = float(options.get("resend_after_seconds", _STANDS_SECONDS))
@@ -119,9 +124,17 @@ class InstructionReader(DataSourceStreamReader):
             return False
         if now - since < patience:
             return False
+        if self._holds_back(place):
+            self._moved[_key(place)] = (place.vector, now, patience)
+            return False
         # A stage that is not running takes nothing, however often it is sent.
         self._moved[_key(place)] = (place.vector, now, min(2 * patience, _LONGEST_WAIT * self._stands_seconds))
         return True
+
+    def _holds_back(self, place: FeedPlace) -> bool:
+        """Whether the consumer takes nothing because it owes too much."""
+        owed = self._database().read(lambda connection: fullest_bytes(connection, place.consumer))
+        return isinstance(owed, int) and owed >= self._owed.get(place.consumer, owed + 1)
 
     def _look(self) -> list[FeedPlace]:
         seen = self._database().read(lambda c: look_at_feeds(c, self._producers, self._numbered))

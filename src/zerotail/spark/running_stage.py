@@ -80,7 +80,6 @@ class RunningStage:
             if isinstance(place, End):
                 raise NotActiveError(f"site {self._site} is not the active one.", code="ZT461")
             self._places[partition] = place
-            self._tell_stopped(partition, place)
         client = admin_client(self._settings.kafka)
         log = log_identity(client, topic)
         bounds = log_bounds(client, topic, partitions)
@@ -91,9 +90,12 @@ class RunningStage:
         limit = self._configuration.spark.max_records_per_batch
         records = read_records(self._spark, self._settings.kafka, topic, starts, limit)
         task = StageTask(stages, self._settings, log)
-        return start_stage_query(
+        query = start_stage_query(
             records, task, self._places, checkpoint, self._note, self._wait_for_room, self._remember
         )
+        for partition in self._places:
+            self._tell(partition)
+        return query
 
     def observe(self) -> End | bool:
         """Whether a record that stopped a partition was decided about; an idle stage learns here that it is not the one
@@ -153,27 +155,40 @@ class RunningStage:
             "foreign": taken.foreign,
             "held": taken.held,
         }
-        if taken.stopped is None:
-            self._say(_ROLE, self._part.name, partition, "working", "", **counters)
-        else:
-            self._tell_stopped(partition, self._places[partition])
+        self._tell(partition, taken.unreadable, **counters)
 
-    def _tell_stopped(self, partition: PartitionNumber, place: Place) -> None:
-        if place.stopped is not None:
-            poison = place.stopped
-            reason = f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: "
-            self._say(_ROLE, self._part.name, partition, "stopped", reason + poison.reason)
+    def _tell(self, partition: PartitionNumber, unreadable: str = "", **counters: int) -> None:
+        """Say that a partition works, or why it has stopped."""
+        poison = self._places[partition].stopped
+        reason = unreadable
+        if poison is not None:
+            reason = (
+                f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: {poison.reason}"
+            )
+        self._say(_ROLE, self._part.name, partition, "stopped" if reason else "working", reason, **counters)
 
     def _wait_for_room(self) -> None:
         """Take nothing more while the outside is owed too much, so that a slow receiver cannot fill the database."""
+        waited = False
+        while not (self._stopping.is_set() or self._query_ends.is_set()) and (reason := self._find_too_much()):
+            for partition, place in list(self._places.items()):
+                if place.stopped is None:
+                    self._say(_ROLE, self._part.name, partition, "waiting", reason)
+            waited = True
+            self._query_ends.wait(_ROOM_SECONDS)
+        for partition in list(self._places) if waited else ():
+            self._tell(partition)
+
+    def _find_too_much(self) -> str | None:
+        """Which partition owes more than it may, in words."""
         for partition in list(self._places):
-            while not (self._stopping.is_set() or self._query_ends.is_set()):
-                owed = self._room.read(lambda c, part=partition: backlog_bytes(c, self._part.name, part))  # type: ignore[misc]
-                if not isinstance(owed, int) or owed < self._part.owed_bytes:
-                    break
-                reason = f"{owed:,} bytes wait for acknowledgement, {self._part.owed_bytes:,} are allowed"
-                self._say(_ROLE, self._part.name, partition, "waiting", reason)
-                self._query_ends.wait(_ROOM_SECONDS)
+            owed = self._room.read(lambda c, part=partition: backlog_bytes(c, self._part.name, part))  # type: ignore[misc]
+            if isinstance(owed, int) and owed >= self._part.owed_bytes:
+                return (
+                    f"{owed:,} bytes of partition {partition} wait for acknowledgement, "
+                    f"{self._part.owed_bytes:,} are allowed"
+                )
+        return None
 
 
 def start_offset(hint: Hint | None, log: str, bounds: tuple[Offset, Offset]) -> Offset:

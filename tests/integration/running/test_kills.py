@@ -9,13 +9,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 
 import pytest
 
-from support.running import PATIENCE_SECONDS, Running, find_process, is_alive, running_system
+from support.running import PATIENCE_SECONDS, Running, find_process, is_alive, running_system, trickle
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import bring_up, take_down
@@ -39,24 +37,6 @@ def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
         yield layout
     finally:
         take_down(folder)
-
-
-@contextmanager
-def trickle(system: Running, rows: int = 40, every_seconds: float = 0.1) -> Iterator[None]:
-    """Instructions all the time, as long as the block runs."""
-    stop = Event()
-
-    def insert() -> None:
-        while not stop.wait(every_seconds):
-            system.insert(rows)
-
-    thread = Thread(target=insert)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def kill(system: Running, root: int, target: str) -> None:
@@ -92,12 +72,6 @@ def _workers_of(daemon: int) -> list[int]:
     return [int(child) for child in children]
 
 
-def wait_for_progress(system: Running) -> None:
-    """Return when messages arrive that were not there before."""
-    before = system.accepted()
-    system.wait("it goes on", lambda: system.accepted() > before + 200)
-
-
 def reconcile(system: Running) -> None:
     """`zerotail reconcile` finds nothing wrong at either site."""
     command = [sys.executable, "-m", "zerotail", "reconcile", "--config", str(system.config), "--json"]
@@ -117,12 +91,12 @@ def test_processes_killed_at_random_lose_double_and_reorder_nothing(
         root = system.start("all").pid
         system.wait_for_line("running stage")
         with trickle(system):
-            wait_for_progress(system)
+            system.wait_for_progress()
             for target in targets:
                 kill(system, root, target)
                 if target in ("driver", "jvm", "broker") or chance.random() < 0.5:
-                    wait_for_progress(system)
-            wait_for_progress(system)
+                    system.wait_for_progress()
+            system.wait_for_progress()
         system.wait_until_all_arrived()
         system.require_exactly_once()
         reconcile(system)
@@ -139,11 +113,11 @@ def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
         system.start("all")
         system.wait_for_line("running stage")
         with trickle(system):
-            wait_for_progress(system)
+            system.wait_for_progress()
             for point in POINTS * ROUNDS:
                 (armed / point).touch()
                 system.wait(f"somebody died at {point}", lambda point=point: not (armed / point).exists())  # type: ignore[misc]
-                wait_for_progress(system)
+                system.wait_for_progress()
         system.wait_until_all_arrived()
         system.require_exactly_once()
         assert len(list(armed.glob("*.done"))) == len(POINTS) * ROUNDS
