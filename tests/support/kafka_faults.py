@@ -97,7 +97,8 @@ class TopicAtSite:
     def forget_everything(self) -> None:
         """Let retention remove every record there is."""
         ends = [TopicPartition(self.name, partition, behind) for partition, (_, behind) in self.bounds().items()]
-        for done in self.client.delete_records(ends, request_timeout=_ANSWER_SECONDS).values():
+        client = self.client
+        for done in client.delete_records(ends, request_timeout=_ANSWER_SECONDS).values():
             done.result()
         assert all(first == behind for first, behind in self.bounds().values())
 

@@ -37,7 +37,7 @@ _ANSWER_MILLISECONDS = 10_000
 _RESULT = "partition int, outcome binary"
 _HEADER = (
     f"case when size(headers) = 1 and headers[0].key = '{HEADER_NAME}' then headers[0].value "
-    f"else filter(headers, header -> header.key = '{HEADER_NAME}')[0].value end as header"
+    f"else get(filter(headers, header -> header.key = '{HEADER_NAME}'), 0).value end as header"
 )
 
 

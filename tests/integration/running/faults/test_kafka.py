@@ -15,6 +15,9 @@ pytestmark = pytest.mark.servers
 LOAD = 1500
 """Of each producer in each partition: with what the stage may owe, most of it waits in Kafka."""
 
+MOST_TIMES = 3
+"""How often a row may be sent where Kafka lost it once."""
+
 
 def topic_of(system: Running) -> TopicAtSite:
     return TopicAtSite(system.lab, system.topic, system.partitions)
@@ -42,26 +45,17 @@ def _receiver(system: Running) -> ReceiverControl:
     return ReceiverControl(system.lab.receiver_control_port)
 
 
-def test_a_wiped_cluster_is_filled_again_from_the_database(system: Running) -> None:
-    before = system.counted("producer", "sent")
+def test_a_cluster_wiped_under_load_is_filled_again_from_the_database(system: Running) -> None:
+    before, rows = system.counted("producer", "sent"), system.expected
     hold_back(system)
-    wipe_kafka(system.lab)
-    let_go(system)
-    system.wait_until_all_arrived()
-    system.insert(100)
+    with trickle(system):
+        wipe_kafka(system.lab)
+        let_go(system)
+        system.wait_for_progress(rows_of(LOAD))
     system.wait_until_all_arrived()
     system.require_exactly_once()
     assert topic_of(system).count() > rows_of(LOAD) // 2, "the fault did not bite"
-    assert system.counted("producer", "sent") - before <= 4 * rows_of(LOAD)
-
-
-def test_a_cluster_wiped_under_load_goes_on_by_itself(system: Running) -> None:
-    with trickle(system):
-        system.wait_for_progress()
-        wipe_kafka(system.lab)
-        system.wait_for_progress()
-    system.wait_until_all_arrived()
-    system.require_exactly_once()
+    assert system.counted("producer", "sent") - before <= MOST_TIMES * (system.expected - rows)
 
 
 def test_a_topic_that_lost_its_tail_while_producers_are_idle_gets_it_again(system: Running) -> None:
@@ -73,7 +67,7 @@ def test_a_topic_that_lost_its_tail_while_producers_are_idle_gets_it_again(syste
     let_go(system)
     system.wait_until_all_arrived()
     system.require_exactly_once()
-    assert system.counted("producer", "sent") - before <= 4 * rows_of(LOAD)
+    assert system.counted("producer", "sent") - before <= MOST_TIMES * rows_of(LOAD)
 
 
 def test_retention_that_runs_ahead_of_the_stage_costs_nothing_but_time(system: Running) -> None:
@@ -83,7 +77,7 @@ def test_retention_that_runs_ahead_of_the_stage_costs_nothing_but_time(system: R
     let_go(system)
     system.wait_until_all_arrived()
     system.require_exactly_once()
-    assert system.counted("producer", "sent") - before <= 4 * rows_of(LOAD)
+    assert system.counted("producer", "sent") - before <= MOST_TIMES * rows_of(LOAD)
 
 
 def test_repeats_are_dropped_and_counted(system: Running) -> None:
