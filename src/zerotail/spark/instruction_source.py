@@ -7,7 +7,8 @@ One task reads one producer's rows of one partition. An offset says, per produce
 batch covered: `first` up to but without `next`. Usually a batch goes on where the one before ended. When the consumer
 asks for records again, or its vector stands still behind what was sent, the next batch goes back to the vector: that is
 a new `first`, smaller than the old `next`. Spark itself only compares offsets for equality, so going back is as good as
-going on. Producers and partitions that are added while the stream runs are taken up by its next batch.
+going on; `again` counts how often, because what is sent again may be the very batch that was sent last. Producers and
+partitions that are added while the stream runs are taken up by its next batch.
 
 `owed` says how many bytes a stage may owe the outside: one that owes more takes nothing, and whoever sent it the same
 records again would only fill Kafka.
@@ -90,20 +91,19 @@ class InstructionReader(DataSourceStreamReader):
         return ReadMaxRows(self._limit)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {_key(place): {"first": place.vector + 1, "next": place.vector + 1} for place in self._look()}
+        return {_key(place): _beginning(place) for place in self._look()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
         planned = dict(start)
         for place in self._look():
-            beginning = {"first": place.vector + 1, "next": place.vector + 1}
-            planned[_key(place)] = self._plan(place, start.get(_key(place), beginning))
+            planned[_key(place)] = self._plan(place, start.get(_key(place), _beginning(place)))
         return planned
 
     def _plan(self, place: FeedPlace, before: dict[str, int]) -> dict[str, int]:
-        first = before["next"]
+        first, again = before["next"], before["again"]
         served = self._served.setdefault(_key(place), place.request)
         if place.request > served or place.vector >= first or self._stands(place, first):
-            first = place.vector + 1
+            first, again = place.vector + 1, again + 1
             self._served[_key(place)] = place.request
         producer, partition = place.producer, place.partition
         if place.numbered:
@@ -113,7 +113,7 @@ class InstructionReader(DataSourceStreamReader):
         )
         if not isinstance(last, int) or last < first:
             return before
-        return {"first": first, "next": last + 1}
+        return {"first": first, "next": last + 1, "again": again}
 
     def _stands(self, place: FeedPlace, first: int) -> bool:
         """Whether records that were sent have not been taken for a while: Kafka may have lost its very tail."""
@@ -177,6 +177,10 @@ def _names(listed: str) -> list[str]:
 
 def _wants_ranges(options: Mapping[str, str]) -> bool:
     return options.get("ranges", "false").lower() == "true"
+
+
+def _beginning(place: FeedPlace) -> dict[str, int]:
+    return {"first": place.vector + 1, "next": place.vector + 1, "again": 0}
 
 
 def _key(place: FeedPlace) -> str:
