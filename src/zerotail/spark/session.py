@@ -6,12 +6,14 @@ given half a partition, and nothing listens beyond what Spark itself needs.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from zerotail.jars import locked_jars, require_jars
@@ -54,6 +56,8 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     for key, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    # Whoever runs a query says why it failed; Spark's own account is a page of JSON each time.
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     spark.dataSource.register(InstructionSource)
     spark.dataSource.register(JournalSource)
     return spark
