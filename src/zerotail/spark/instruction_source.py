@@ -117,10 +117,14 @@ class InstructionReader(DataSourceStreamReader):
 
     def _stands(self, place: FeedPlace, first: int) -> bool:
         """Whether records that were sent have not been taken for a while: Kafka may have lost its very tail."""
-        vector, since, patience = self._moved.get(_key(place), (-1, 0.0, 0.0))
+        vector, since, patience = self._moved.get(_key(place), (-1, 0.0, self._stands_seconds))
         now = time.monotonic()
-        if place.vector != vector or place.vector + 1 >= first or place.stopped:
+        if place.vector + 1 >= first or place.stopped:
             self._moved[_key(place)] = (place.vector, now, self._stands_seconds)
+            return False
+        if place.vector != vector:
+            # Slow is not lost: who has been sent records again keeps the longer patience until all of them are taken.
+            self._moved[_key(place)] = (place.vector, now, patience)
             return False
         if now - since < patience:
             return False

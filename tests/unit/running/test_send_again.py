@@ -65,3 +65,21 @@ def test_a_stage_that_owes_too_much_is_sent_nothing_again(monkeypatch: pytest.Mo
 def test_a_vector_that_has_come_all_the_way_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = _reader(monkeypatch)
     assert [reader._plan(_place(20), SENT) for _ in range(5)] == [SENT] * 5
+
+
+def test_a_slow_stage_is_sent_the_same_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(monkeypatch)
+    reader._stands_seconds = 1.0
+    clock = [0.0]
+    monkeypatch.setattr("zerotail.spark.instruction_source.time.monotonic", lambda: clock[0])
+    sent_again = 0
+    for tick in range(1000):
+        clock[0] = tick * 0.1
+        # Every other second the stage takes one record more.
+        sent_again += reader._stands(_place(tick // 20), 1000)
+    assert sent_again == 1
+    reader._stands(_place(999), 1000)
+    clock[0] += 0.1
+    assert not reader._stands(_place(999), 1001)
+    clock[0] += 1.1
+    assert reader._stands(_place(999), 1001), "who has taken everything is waited for as short as at first"
