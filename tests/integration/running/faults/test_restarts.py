@@ -37,7 +37,7 @@ def test_sigterm_under_load_ends_everything_and_a_restart_goes_on_also_where_ret
         assert process.wait(60) == 0
         assert time.monotonic() - asked_at < 30
     system.wait("nothing is left", lambda: not any(is_alive(pid) for pid in children), 20)
-    assert len(children) > 3
+    assert len(children) >= 3, "the application, its JVM and the emitter at least"
     system.insert(500)
     TopicAtSite(system.lab, system.topic, system.partitions).forget_everything()
     lines = system.log.read_text().count("running stage")
