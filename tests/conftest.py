@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from zerotail.deadline import Deadline
-from zerotail.lab.fault import continue_target, start_target
+from support.healing import heal
 from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.link import LinkControl
 from zerotail.lab.up import bring_up, take_down
 
 
@@ -34,16 +32,3 @@ def lab(warm_lab: Layout) -> Iterator[Layout]:
     heal(warm_lab)
     yield warm_lab
     heal(warm_lab)
-
-
-def heal(layout: Layout) -> None:
-    """Let everything run again, with nothing on the link."""
-    for site in ("east", "west", "link", "outside.receiver"):
-        start_target(layout, site)
-        continue_target(layout, site)
-    control = LinkControl(layout.link_control_port)
-    deadline = Deadline.after(10)
-    control.heal(deadline=deadline)
-    control.release(deadline=deadline)
-    control.delay(0, deadline=deadline)
-    control.throttle(None, deadline=deadline)

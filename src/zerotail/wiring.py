@@ -26,6 +26,7 @@ from zerotail.postgres.transaction import Session
 T = TypeVar("T")
 _GATE_SECONDS = 2.0
 _PAUSE_SECONDS = 0.02
+_SENDS = (ports.SendEmissions, ports.SendRecords)
 
 
 class Stopped(Exception):
@@ -146,7 +147,8 @@ def drive(
 ) -> T:
     """Run a story to its end; `Stopped` when it was asked to end before, between two effects.
 
-    `heed` hears why the story pauses, and an empty text when it goes on.
+    `heed` hears why the story pauses, and an empty text when something was sent: what it reads and asks in between does
+    not show yet that it goes on.
     """
     answer: Any = None
     while not stop.is_set():
@@ -160,7 +162,8 @@ def drive(
             stop.wait(_PAUSE_SECONDS)
             answer = None
         else:
-            heed("")
             answer = adapters.carry_out(effect)
+            if isinstance(effect, _SENDS) and isinstance(answer, ports.Accepted | ports.Done):
+                heed("")
     story.close()
     raise Stopped

@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from support.command import call
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
@@ -64,12 +65,17 @@ class Running:
     name: str
     partitions: int = 1
     producers: tuple[str, ...] = ("cards", "wires")
+    numbered: tuple[str, ...] = ()
+    """Producers whose rows come without a serial."""
     receiver: str = "R2"
     spark: dict[str, Any] = field(default_factory=dict)
     stage: dict[str, Any] = field(default_factory=dict)
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     inserted: dict[tuple[str, int], int] = field(default_factory=dict)
-    log_lines: int = 0
+    submitted: int = 0
+    """Rows that were inserted without a serial."""
+    skipped: int = 0
+    """Instructions that an operator passed over: they owe the outside nothing."""
 
     @property
     def config(self) -> Path:
@@ -82,6 +88,14 @@ class Running:
     @property
     def channel(self) -> str:
         return f"bank-{self.name}"
+
+    @property
+    def topic(self) -> str:
+        return f"payments-{self.name}"
+
+    @property
+    def stage_name(self) -> str:
+        return f"settle-{self.name}"
 
     @property
     def database(self) -> str:
@@ -97,21 +111,21 @@ class Running:
             }
             for site in ("east", "west")
         }
-        topic = f"payments-{self.name}"
         bank: dict[str, Any] = {"kind": "http", "url": f"{judge}/batches", "receiver": self.receiver, "batch": 500}
         if self.receiver in ("R0", "R2"):
             bank["last_number_url"] = f"{judge}/claims"
         return {
             "name": self.name,
             "sites": sites,
-            "topics": {topic: {"partitions": self.partitions, "replication": 1, "min_insync": 1}},
+            "topics": {self.topic: {"partitions": self.partitions, "replication": 1, "min_insync": 1}},
             "producers": {
-                f"{producer}-{self.name}": {"topic": topic, "serials": "given", "resend_after": "2s"}
-                for producer in self.producers
+                f"{producer}-{self.name}": {"topic": self.topic, "serials": serials, "resend_after": "2s"}
+                for serials, names in (("given", self.producers), ("numbered", self.numbered))
+                for producer in names
             },
             "stages": {
-                f"settle-{self.name}": {
-                    "consumes": topic,
+                self.stage_name: {
+                    "consumes": self.topic,
                     "handler": f"flows_{self.name}:Settle",
                     "emits": [self.channel],
                     **self.stage,
@@ -134,9 +148,11 @@ class Running:
         self.processes.append(process)
         return process
 
-    def insert(self, count: int, *, producers: tuple[str, ...] | None = None) -> None:
-        """So many instructions more of each producer, in each partition."""
+    def insert(self, count: int, *, producers: tuple[str, ...] | None = None, locally: bool = False) -> None:
+        """So many instructions more of each producer, in each partition; `locally` waits for no other site."""
         with session(self.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+            if locally:
+                primary.execute("set synchronous_commit = local")
             for producer in producers or self.producers:
                 for partition in range(self.partitions):
                     last = self.inserted.get((producer, partition), 0)
@@ -149,9 +165,22 @@ class Running:
                     assert primary.execute(_INSERT, place).rowcount == count
                     self.inserted[producer, partition] = last + count
 
+    def insert_value(self, producer: str, partition: int, value: bytes) -> int:
+        """One instruction with this very value; its serial."""
+        serial = self.inserted.get((producer, partition), 0) + 1
+        with session(self.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+            primary.execute(
+                "insert into zerotail.instruction (producer, partition, serial, id, value) "
+                "select producer, %s, %s, %s, %s from zerotail.producer where name = %s",
+                (partition, serial, f"{serial}/{partition}", value, f"{producer}-{self.name}"),
+            )
+        self.inserted[producer, partition] = serial
+        return serial
+
     @property
     def expected(self) -> int:
-        return sum(self.inserted.values())
+        """Messages that the outside is to get."""
+        return sum(self.inserted.values()) + self.submitted - self.skipped
 
     def totals(self) -> list[PartitionTotals]:
         control = ReceiverControl(self.lab.receiver_control_port)
@@ -163,6 +192,32 @@ class Running:
 
     def wait_until_all_arrived(self, seconds: float = PATIENCE_SECONDS) -> None:
         self.wait(f"{self.expected} messages have arrived", lambda: self.accepted() >= self.expected, seconds)
+
+    def wait_for_progress(self, messages: int = 200) -> None:
+        """Return when messages arrive that were not there before."""
+        before = self.accepted()
+        self.wait("it goes on", lambda: self.accepted() > before + messages)
+
+    def status(self) -> dict[str, Any]:
+        """What `zerotail status` says."""
+        return call("status", "--config", str(self.config), "--json").answer("status")
+
+    def words(self, role: str) -> dict[int | None, dict[str, Any]]:
+        """What the processes of a role say of themselves, by partition; for several of one partition, the last."""
+        said = self.status()["processes"]
+        return {one["partition"]: one for one in said if one["role"] == role and one["name"].endswith(f"-{self.name}")}
+
+    def counted(self, role: str, counter: str) -> int:
+        """The sum of a counter since the processes began."""
+        name = f"%-{self.name}"
+        rows = self.sql(
+            "select coalesce(sum((counters ->> %s)::bigint), 0)::bigint from zerotail.process "
+            "where role = %s and name like %s",
+            counter,
+            role,
+            name,
+        )
+        return int(rows[0][0])
 
     def require_exactly_once(self) -> None:
         """The receiver has every message, in order, none twice, none missing."""
@@ -211,13 +266,13 @@ def running_system(lab: Layout, folder: Path, name: str, **options: Any) -> Iter
 
 
 @contextmanager
-def trickle(system: Running, rows: int = 40, every_seconds: float = 0.1) -> Iterator[None]:
+def trickle(system: Running, rows: int = 40, every_seconds: float = 0.1, *, locally: bool = False) -> Iterator[None]:
     """Instructions all the time, as long as the block runs."""
     stop = Event()
 
     def insert() -> None:
         while not stop.wait(every_seconds):
-            system.insert(rows)
+            system.insert(rows, locally=locally)
 
     thread = Thread(target=insert)
     thread.start()

@@ -98,6 +98,8 @@ class Taken:
     held: int
     stopped: Poison | None = None
     """The record at which the partition stopped."""
+    unreadable: str = ""
+    """Which record behind the batch has a header that this version cannot read, if one has."""
 
 
 def place_of(read: HeadRead) -> Place:

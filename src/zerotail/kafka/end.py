@@ -17,7 +17,7 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.log import Admin, TopicSettings, admin_client, create_topic, log_identity
+from zerotail.kafka.log import Admin, MissingTopicError, TopicSettings, admin_client, create_topic, log_identity
 from zerotail.kafka.topic import End, Headers, Place, TopicReader
 from zerotail.ports import LogEnd, ReadLogEnd, Unreachable
 
@@ -60,7 +60,7 @@ class LogEnds:
         client = self._admin = self._admin or admin_client(self._cluster)
         try:
             return Hint(log_identity(client, topic), Offset(reader.end()))
-        except Refused:
+        except MissingTopicError:
             shape = self._shapes.get(_plain_name(topic, self._shapes))
             if shape is None:
                 raise
@@ -69,7 +69,7 @@ class LogEnds:
         def find_hint() -> Hint | None:
             try:
                 return Hint(log_identity(client, topic), Offset(reader.end()))
-            except (KafkaException, Refused):
+            except (KafkaException, MissingTopicError):
                 return None
 
         # A new topic has no leader for a moment.

@@ -18,12 +18,16 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from zerotail.core.identity import Offset, TopicName
 from zerotail.deadline import Deadline, wait_until
-from zerotail.errors import Refused, Unavailable
+from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
 
 _TIMEOUT_SECONDS = 10.0
 _NO_TOPIC = "UNKNOWN_TOPIC_OR_PART"
+
+
+class MissingTopicError(Unavailable):
+    """There is no such topic, or not yet: somebody may have deleted it, and whoever needs it makes it again."""
 
 
 class Admin(AdminClient):
@@ -46,7 +50,7 @@ def admin_client(cluster: Cluster) -> Admin:
 
 
 def log_identity(client: Admin, topic: TopicName) -> str:
-    """Cluster and topic identifier; `Refused` when there is no such topic."""
+    """Cluster and topic identifier; `MissingTopicError` when there is no such topic."""
     try:
         cluster = client.describe_cluster(request_timeout=_TIMEOUT_SECONDS).result()
         described = client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT_SECONDS)
@@ -136,7 +140,7 @@ def create_topic(client: Admin, topic: TopicName, wanted: TopicSettings) -> None
             raise Unavailable(f"topic {topic} could not be made: {client.reason(error)}", code="ZT502") from error
 
 
-def _translated(client: Admin, topic: TopicName, error: KafkaException) -> Refused | Unavailable:
+def _translated(client: Admin, topic: TopicName, error: KafkaException) -> Unavailable:
     if error.args[0].name() == _NO_TOPIC:
-        return Refused(f"Kafka has no topic {topic}.", code="ZT501")
+        return MissingTopicError(f"Kafka has no topic {topic}.", code="ZT501")
     return Unavailable(f"Kafka does not answer: {client.reason(error)}", code="ZT502")

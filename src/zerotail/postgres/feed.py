@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zerotail.core.epoch import Phase
-from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumber, Serial, SiteName
+from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumber, Serial, SiteName, StageName
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
@@ -18,7 +18,7 @@ from zerotail.postgres.transaction import Declined
 
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('zerotail.instruction', 0) + %s * 65536 + %s)"
 _PLACES = """
-select producer.producer, head.partition, coalesce((head.vector ->> producer.producer::text)::bigint, 0),
+select producer.producer, head.partition, head.stage, coalesce((head.vector ->> producer.producer::text)::bigint, 0),
        coalesce(request.number, 0), producer.name = any(%s),
        exists (select from zerotail.poison where poison.stage = head.stage and poison.partition = head.partition
                   and decision = '' and serial > coalesce((head.vector ->> poison.producer::text)::bigint, 0))
@@ -28,6 +28,19 @@ select producer.producer, head.partition, coalesce((head.vector ->> producer.pro
  order by 1, 2
 """
 _LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
+_NUMBER = """
+with taken as (
+    delete from zerotail.submission where (producer, id) in (
+        select producer, id from zerotail.submission where producer = %s and partition = %s
+         order by submitted_at, id limit %s)
+    returning *
+), unheard as (
+    select * from taken where not exists (
+        select from zerotail.instruction as known where known.producer = taken.producer and known.id = taken.id)
+)
+insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at)
+select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at from unheard
+"""
 
 
 def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
@@ -58,19 +71,11 @@ def number_submissions(connection: Connection, producer: ProducerNumber, partiti
     """Number rows that were inserted without a serial; answers how many.
 
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
-    the very transaction that makes it an instruction. One whose identifier is an instruction already was submitted
-    again, by somebody who got no answer: it goes.
+    the very transaction that makes it an instruction. One whose id is an instruction already was inserted again by
+    somebody who did not hear the answer: it goes, as `submit` would find it.
     """
     first = _next_serial(connection, producer, partition)
-    numbered = connection.execute(
-        b"with taken as (delete from zerotail.submission where (producer, id) in (select producer, id "
-        b"from zerotail.submission where producer = %s and partition = %s order by submitted_at, id limit %s) "
-        b"returning *) insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at) "
-        b"select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at "
-        b"from taken where not exists (select from zerotail.instruction as known "
-        b"where known.producer = taken.producer and known.id = taken.id)",
-        (producer, partition, limit, first),
-    )
+    numbered = connection.execute(_NUMBER.encode(), (producer, partition, limit, first))
     return numbered.rowcount
 
 
@@ -123,6 +128,7 @@ class FeedPlace:
 
     producer: ProducerNumber
     partition: PartitionNumber
+    consumer: StageName
     vector: Serial
     request: int
     numbered: bool
@@ -137,8 +143,16 @@ def look_at_feeds(
     """The places of every partition of these producers."""
     rows = connection.execute(_PLACES.encode(), (list(numbered), list(producers))).fetchall()
     places = [
-        FeedPlace(ProducerNumber(number), PartitionNumber(partition), Serial(vector), request, without_serial, stopped)
-        for number, partition, vector, request, without_serial, stopped in rows
+        FeedPlace(
+            ProducerNumber(number),
+            PartitionNumber(partition),
+            StageName(consumer),
+            Serial(vector),
+            request,
+            without_serial,
+            stopped,
+        )
+        for number, partition, consumer, vector, request, without_serial, stopped in rows
     ]
     return read_standing(connection), places
 

@@ -72,6 +72,17 @@ def backlog_bytes(connection: Connection, stage: StageName, partition: Partition
     return sum(Backlog(*row).bytes for row in rows)
 
 
+def fullest_bytes(connection: Connection, stage: StageName) -> int:
+    """Bytes owed by that partition of a stage which owes the most: it is the one that holds the stage back."""
+    (owed,) = one_row(
+        connection,
+        "select coalesce(max(bytes), 0)::bigint from (select sum(bytes) as bytes from zerotail.owed where stage = %s "
+        "group by partition) as partitions",
+        (stage,),
+    )
+    return int(owed)
+
+
 def find_lanes(connection: Connection, stages: Mapping[ChannelName, StageName]) -> list[Lane]:
     """The lanes of channels to the outside: one for each partition of the stage that emits on it."""
     return [

@@ -38,6 +38,8 @@ _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _SOUND_SECONDS = 10.0
 """A query that ran so long starts its next pauses from the beginning."""
+_OURS = ("zerotail.", "org.apache.kafka.")
+_CAUSE = "Caused by: "
 
 
 class RunningPart(Protocol):
@@ -164,7 +166,7 @@ class _Kept:
                 self._end_query()
             return None
         if self._query is not None:
-            problem = _first_line(self._query.exception())
+            problem = first_cause(self._query.exception())
             self._query = None
             ended = self._part.reason_to_end()
             if ended is not None:
@@ -257,10 +259,12 @@ def run_parts(
     return application.run(site, make_parts, wait)
 
 
-def _first_line(error: Exception | None) -> str:
-    """What a failed query says, without Spark's frame around it."""
+def first_cause(error: Exception | None) -> str:
+    """What a failed query says, without Spark's frames around it: the innermost cause, in one line."""
     if error is None:
         return "it ended without a reason"
-    lines = [line.strip().removeprefix("Caused by: ") for line in str(error).splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith(("zerotail.", "org.apache.kafka."))]
-    return (ours or lines or ["no reason given"])[-1 if ours else 0][:300]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith(_OURS)]
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    return (ours[-1:] or causes[-1:] or thrown[-1:] or lines or ["no reason given"])[0][:300]

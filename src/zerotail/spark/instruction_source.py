@@ -7,8 +7,11 @@ One task reads one producer's rows of one partition. An offset says, per produce
 batch covered: `first` up to but without `next`. Usually a batch goes on where the one before ended. When the consumer
 asks for records again, or its vector stands still behind what was sent, the next batch goes back to the vector: that is
 a new `first`, smaller than the old `next`. Spark itself only compares offsets for equality, so going back is as good as
-going on. Producers and partitions that are added while the stream runs are taken up by its next batch.
+going on; `again` counts how often, because what is sent again may be the very batch that was sent last. Producers and
+partitions that are added while the stream runs are taken up by its next batch.
 
+`owed` says how many bytes a stage may owe the outside: one that owes more takes nothing, and whoever sent it the same
+records again would only fill Kafka.
 `numbered` names those whose rows come without a serial: they are numbered here, just before they are read.
 With `site`, the stream ends as soon as that site is not the active one any more.
 
@@ -18,6 +21,7 @@ reads them itself (`read_rows`) spares the way through the JVM. Our own producer
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -30,6 +34,7 @@ from zerotail.core.identity import Serial, SiteName
 from zerotail.errors import Refused, Unavailable
 from zerotail.postgres.feed import FeedPlace, last_dense_serial, look_at_feeds, number_submissions
 from zerotail.postgres.feed_arrow import read_rows
+from zerotail.postgres.owed import fullest_bytes
 from zerotail.postgres.transaction import Session
 
 SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
@@ -74,6 +79,7 @@ class InstructionReader(DataSourceStreamReader):
         self._site = options.get("site")
         self._producers = _names(options["producers"])
         self._numbered = _names(options.get("numbered", ""))
+        self._owed: dict[str, int] = json.loads(options.get("owed", "{}"))
         self._ranges = _wants_ranges(options)
         self._limit = int(options.get("limit", "50000"))
         self._stands_seconds = float(options.get("resend_after_seconds", _STANDS_SECONDS))
@@ -85,20 +91,19 @@ class InstructionReader(DataSourceStreamReader):
         return ReadMaxRows(self._limit)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {_key(place): {"first": place.vector + 1, "next": place.vector + 1} for place in self._look()}
+        return {_key(place): _beginning(place) for place in self._look()}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
         planned = dict(start)
         for place in self._look():
-            beginning = {"first": place.vector + 1, "next": place.vector + 1}
-            planned[_key(place)] = self._plan(place, start.get(_key(place), beginning))
+            planned[_key(place)] = self._plan(place, start.get(_key(place), _beginning(place)))
         return planned
 
     def _plan(self, place: FeedPlace, before: dict[str, int]) -> dict[str, int]:
-        first = before["next"]
+        first, again = before["next"], before["again"]
         served = self._served.setdefault(_key(place), place.request)
         if place.request > served or place.vector >= first or self._stands(place, first):
-            first = place.vector + 1
+            first, again = place.vector + 1, again + 1
             self._served[_key(place)] = place.request
         producer, partition = place.producer, place.partition
         if place.numbered:
@@ -108,20 +113,32 @@ class InstructionReader(DataSourceStreamReader):
         )
         if not isinstance(last, int) or last < first:
             return before
-        return {"first": first, "next": last + 1}
+        return {"first": first, "next": last + 1, "again": again}
 
     def _stands(self, place: FeedPlace, first: int) -> bool:
         """Whether records that were sent have not been taken for a while: Kafka may have lost its very tail."""
-        vector, since, patience = self._moved.get(_key(place), (-1, 0.0, 0.0))
+        vector, since, patience = self._moved.get(_key(place), (-1, 0.0, self._stands_seconds))
         now = time.monotonic()
-        if place.vector != vector or place.vector + 1 >= first or place.stopped:
+        if place.vector + 1 >= first or place.stopped:
             self._moved[_key(place)] = (place.vector, now, self._stands_seconds)
             return False
+        if place.vector != vector:
+            # Slow is not lost: who has been sent records again keeps the longer patience until all of them are taken.
+            self._moved[_key(place)] = (place.vector, now, patience)
+            return False
         if now - since < patience:
+            return False
+        if self._holds_back(place):
+            self._moved[_key(place)] = (place.vector, now, patience)
             return False
         # A stage that is not running takes nothing, however often it is sent.
         self._moved[_key(place)] = (place.vector, now, min(2 * patience, _LONGEST_WAIT * self._stands_seconds))
         return True
+
+    def _holds_back(self, place: FeedPlace) -> bool:
+        """Whether the consumer takes nothing because it owes too much."""
+        owed = self._database().read(lambda connection: fullest_bytes(connection, place.consumer))
+        return isinstance(owed, int) and owed >= self._owed.get(place.consumer, owed + 1)
 
     def _look(self) -> list[FeedPlace]:
         seen = self._database().read(lambda c: look_at_feeds(c, self._producers, self._numbered))
@@ -164,6 +181,10 @@ def _names(listed: str) -> list[str]:
 
 def _wants_ranges(options: Mapping[str, str]) -> bool:
     return options.get("ranges", "false").lower() == "true"
+
+
+def _beginning(place: FeedPlace) -> dict[str, int]:
+    return {"first": place.vector + 1, "next": place.vector + 1, "again": 0}
 
 
 def _key(place: FeedPlace) -> str:

@@ -7,6 +7,7 @@ serials; the rows go from the database to the task that sends them, and not thro
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName, TopicName
+from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName, StageName, TopicName
 from zerotail.core.record import digest_of
 from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
@@ -46,9 +47,10 @@ def read_instructions(
     *,
     limit: int = 50_000,
     resend_after_seconds: float = 5.0,
+    owed: Mapping[StageName, int] | None = None,
     ranges: bool = True,
 ) -> DataFrame:
-    """The rows of producers as a stream, or the ranges of their serials."""
+    """The rows of producers as a stream, or the ranges of their serials; `owed` is what stages may owe the outside."""
     known = list(routes)
     options = {
         "dsn": dsn,
@@ -57,6 +59,7 @@ def read_instructions(
         "numbered": ",".join(route.name for route in known if route.numbered),
         "limit": str(limit),
         "resend_after_seconds": str(resend_after_seconds),
+        "owed": json.dumps(owed or {}),
         "ranges": str(ranges),
     }
     return spark.readStream.format(InstructionSource.name()).options(**options).load()

@@ -64,8 +64,12 @@ class RunningProducers:
             routes.values(),
             limit=self._configuration.spark.max_records_per_batch,
             resend_after_seconds=resend_after,
+            owed={name: int(stage.owed) for name, stage in self._configuration.stages.items()},
         )
-        return start_producer_query(ranges, self._settings.dsn, self._settings.kafka, routes, checkpoint, self._note)
+        query = start_producer_query(ranges, self._settings.dsn, self._settings.kafka, routes, checkpoint, self._note)
+        for part in self._parts:
+            self._say(_ROLE, part.name, None, "working")
+        return query
 
     def observe(self) -> bool:
         """Never: partitions that are added are taken up by the stream itself."""

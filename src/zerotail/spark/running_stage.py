@@ -11,8 +11,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
 from zerotail.core.head import Hint
-from zerotail.core.identity import Offset, PartitionNumber, SiteName, TopicName
-from zerotail.errors import Refused, Unavailable, ZerotailError
+from zerotail.core.identity import Offset, PartitionNumber, SiteName
+from zerotail.errors import ZerotailError
 from zerotail.flow.stage import Place, Taken, claim_place
 from zerotail.kafka.log import admin_client, log_bounds, log_identity
 from zerotail.ports import End, HeadRead, ReadHead
@@ -80,8 +80,8 @@ class RunningStage:
             if isinstance(place, End):
                 raise NotActiveError(f"site {self._site} is not the active one.", code="ZT461")
             self._places[partition] = place
-            self._tell_stopped(partition, place)
-        log, bounds = self._observe_log(topic, partitions)
+        client = admin_client(self._settings.kafka)
+        log, bounds = log_identity(client, topic), log_bounds(client, topic, partitions)
         starts = {
             partition: start_offset(place.head.hint, log, bounds[partition])
             for partition, place in self._places.items()
@@ -89,19 +89,12 @@ class RunningStage:
         limit = self._configuration.spark.max_records_per_batch
         records = read_records(self._spark, self._settings.kafka, topic, starts, limit)
         task = StageTask(stages, self._settings, log)
-        return start_stage_query(
+        query = start_stage_query(
             records, task, self._places, checkpoint, self._note, self._wait_for_room, self._remember
         )
-
-    def _observe_log(
-        self, topic: TopicName, partitions: list[PartitionNumber]
-    ) -> tuple[str, dict[int, tuple[Offset, Offset]]]:
-        """Which log it is, and how far it reaches; a topic that is gone again is made at the next start."""
-        client = admin_client(self._settings.kafka)
-        try:
-            return log_identity(client, topic), log_bounds(client, topic, partitions)
-        except Refused as error:
-            raise Unavailable(error.message, code=error.code) from error
+        for partition in self._places:
+            self._tell(partition)
+        return query
 
     def observe(self) -> End | bool:
         """Whether a record that stopped a partition was decided about; an idle stage learns here that it is not the one
@@ -161,27 +154,40 @@ class RunningStage:
             "foreign": taken.foreign,
             "held": taken.held,
         }
-        if taken.stopped is None:
-            self._say(_ROLE, self._part.name, partition, "working", "", **counters)
-        else:
-            self._tell_stopped(partition, self._places[partition])
+        self._tell(partition, taken.unreadable, **counters)
 
-    def _tell_stopped(self, partition: PartitionNumber, place: Place) -> None:
-        if place.stopped is not None:
-            poison = place.stopped
-            reason = f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: "
-            self._say(_ROLE, self._part.name, partition, "stopped", reason + poison.reason)
+    def _tell(self, partition: PartitionNumber, unreadable: str = "", **counters: int) -> None:
+        """Say that a partition works, or why it has stopped."""
+        poison = self._places[partition].stopped
+        reason = unreadable
+        if poison is not None:
+            reason = (
+                f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: {poison.reason}"
+            )
+        self._say(_ROLE, self._part.name, partition, "stopped" if reason else "working", reason, **counters)
 
     def _wait_for_room(self) -> None:
         """Take nothing more while the outside is owed too much, so that a slow receiver cannot fill the database."""
+        waited = False
+        while not (self._stopping.is_set() or self._query_ends.is_set()) and (reason := self._find_too_much()):
+            for partition, place in list(self._places.items()):
+                if place.stopped is None:
+                    self._say(_ROLE, self._part.name, partition, "waiting", reason)
+            waited = True
+            self._query_ends.wait(_ROOM_SECONDS)
+        for partition in list(self._places) if waited else ():
+            self._tell(partition)
+
+    def _find_too_much(self) -> str | None:
+        """Which partition owes more than it may, in words."""
         for partition in list(self._places):
-            while not (self._stopping.is_set() or self._query_ends.is_set()):
-                owed = self._room.read(lambda c, part=partition: backlog_bytes(c, self._part.name, part))  # type: ignore[misc]
-                if not isinstance(owed, int) or owed < self._part.owed_bytes:
-                    break
-                reason = f"{owed:,} bytes wait for acknowledgement, {self._part.owed_bytes:,} are allowed"
-                self._say(_ROLE, self._part.name, partition, "waiting", reason)
-                self._query_ends.wait(_ROOM_SECONDS)
+            owed = self._room.read(lambda c, part=partition: backlog_bytes(c, self._part.name, part))  # type: ignore[misc]
+            if isinstance(owed, int) and owed >= self._part.owed_bytes:
+                return (
+                    f"{owed:,} bytes of partition {partition} wait for acknowledgement, "
+                    f"{self._part.owed_bytes:,} are allowed"
+                )
+        return None
 
 
 def start_offset(hint: Hint | None, log: str, bounds: tuple[Offset, Offset]) -> Offset:

@@ -10,12 +10,14 @@ name others under `spark.executorEnv.PYTHONPATH` and `spark.pyspark.python`.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from zerotail.jars import locked_jars, require_jars
@@ -60,6 +62,8 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     spark = builder.getOrCreate()
     # In front of what an executor's own environment says; a setting `spark.executorEnv.PYTHONPATH` would replace that.
     spark.sparkContext.environment.setdefault("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    # Whoever runs a query says why it failed; Spark's own account is a page of JSON each time.
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     spark.dataSource.register(InstructionSource)
     spark.dataSource.register(JournalSource)
     return spark

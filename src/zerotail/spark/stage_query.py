@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Set
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.record import DIGEST_BYTES, HEADER_NAME, decode_column
-from zerotail.errors import ZerotailError
+from zerotail.errors import Refused, ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, take_batch
 from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Batch, End
@@ -32,10 +32,12 @@ from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 FROM_THE_BEGINNING = Offset(-2)
 """Spark's word for the beginning of a log."""
 
+_ANSWER_MILLISECONDS = 10_000
+"""So long Kafka may take to answer; whoever gets no answer starts again, from what the database says."""
 _RESULT = "partition int, outcome binary"
 _HEADER = (
     f"case when size(headers) = 1 and headers[0].key = '{HEADER_NAME}' then headers[0].value "
-    f"else filter(headers, header -> header.key = '{HEADER_NAME}')[0].value end as header"
+    f"else get(filter(headers, header -> header.key = '{HEADER_NAME}'), 0).value end as header"
 )
 
 
@@ -74,12 +76,19 @@ def read_records(
     limit: int | None = None,
 ) -> DataFrame:
     """The records of a topic as a stream, from the given offset of each partition, so many at a time."""
+    given = cluster.for_connector()
+    patience = given.get("kafka.request.timeout.ms", str(_ANSWER_MILLISECONDS))
     options = {
         "subscribe": topic,
         "startingOffsets": json.dumps({topic: {str(partition): start for partition, start in starts.items()}}),
         "failOnDataLoss": "true",
         "includeHeaders": "true",
-        **cluster.for_connector(),
+        # By default a topic that is gone is asked for a minute long, and a record that is gone for two.
+        "kafka.request.timeout.ms": patience,
+        "kafka.default.api.timeout.ms": patience,
+        "kafkaConsumer.pollTimeoutMs": patience,
+        "fetchOffset.numRetries": "1",
+        **given,
     }
     if limit is not None:
         options["maxOffsetsPerTrigger"] = str(limit)
@@ -101,9 +110,11 @@ def start_stage_query(
     What ends the query is told to `ended`, since the query itself shows only Spark's account of it.
     """
 
+    halted: set[PartitionNumber] = set()
+
     def on_batch(batch: DataFrame, _number: int) -> None:
         before_batch()
-        work = _task_of_batch(task, dict(places), time.time_ns() // 1000)
+        work = _task_of_batch(task, dict(places), frozenset(halted), time.time_ns() // 1000)
         for row in batch.mapInArrow(work, _RESULT).collect():
             outcome: Outcome = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
             if outcome is None:
@@ -113,6 +124,8 @@ def start_stage_query(
                 raise StageEndedError(outcome)
             partition = PartitionNumber(row.partition)
             places[partition] = replace(places[partition], head=outcome.head, stopped=outcome.stopped)
+            if outcome.unreadable:
+                halted.add(partition)
             note(partition, outcome)
 
     writer = records.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
@@ -120,7 +133,7 @@ def start_stage_query(
 
 
 def _task_of_batch(
-    task: StageTask, places: Mapping[PartitionNumber, Place], at: int
+    task: StageTask, places: Mapping[PartitionNumber, Place], halted: Set[PartitionNumber], at: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
@@ -129,8 +142,8 @@ def _task_of_batch(
         table = pa.Table.from_batches(arrived)
         partition = PartitionNumber(table.column("partition")[0].as_py())
         place = places.get(partition)
-        if place is not None and place.stopped is not None:
-            return  # what lies behind the record at which it stopped is read again when that is decided about
+        if partition in halted or (place is not None and place.stopped is not None):
+            return  # what lies behind the record at which it stopped is read again by the next start
         outcome = None if place is None else _take(task, partition, place, table, at)
         yield pa.RecordBatch.from_arrays(
             [pa.array([partition], pa.int32()), pa.array([pickle.dumps(outcome)], pa.binary())],
@@ -141,12 +154,32 @@ def _task_of_batch(
 
 
 def _take(task: StageTask, partition: PartitionNumber, place: Place, table: pa.Table, at: int) -> Outcome:
-    hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
-    story = take_batch(task.stages[partition], place, batch_of(table), hint, at)
+    """Take everything, or what lies in front of a record that this version cannot read."""
+    unreadable = ""
     try:
-        return run_to_end(story, shared_adapters(task.adapters))
+        batch = batch_of(table)
+    except Refused:
+        table, unreadable = _readable_part(table)
+        if not table.num_rows:
+            return Taken(place.head, 0, 0, 0, 0, 0, unreadable=unreadable)
+        batch = batch_of(table)
+    hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
+    try:
+        taken = run_to_end(take_batch(task.stages[partition], place, batch, hint, at), shared_adapters(task.adapters))
     except ZerotailError as error:
         return error
+    return replace(taken, unreadable=unreadable) if isinstance(taken, Taken) else taken
+
+
+def _readable_part(table: pa.Table) -> tuple[pa.Table, str]:
+    """The records in front of the first one whose header cannot be read, and why it cannot."""
+    for place, header in enumerate(table.column("header").to_pylist()):
+        try:
+            decode_column(pa.array([header], pa.binary()))
+        except Refused as error:
+            offset = table.column("offset")[place].as_py()
+            return table.slice(0, place), f"offset {offset} of the topic: {error.message}"
+    return table, ""
 
 
 def batch_of(table: pa.Table) -> Batch:

@@ -19,7 +19,6 @@ from support.running import (
     reconcile,
     running_system,
     trickle,
-    wait_for_progress,
 )
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import LabSettings, Layout
@@ -74,12 +73,12 @@ def test_processes_killed_at_random_lose_double_and_reorder_nothing(
         root = system.start("all").pid
         system.wait_for_line("running stage")
         with trickle(system):
-            wait_for_progress(system)
+            system.wait_for_progress()
             for target in targets:
                 kill(system, root, target)
                 if target in ("driver", "jvm", "broker") or chance.random() < 0.5:
-                    wait_for_progress(system)
-            wait_for_progress(system)
+                    system.wait_for_progress()
+            system.wait_for_progress()
         system.wait_until_all_arrived()
         system.require_exactly_once()
         reconcile(system)
@@ -96,11 +95,11 @@ def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
         system.start("all")
         system.wait_for_line("running stage")
         with trickle(system):
-            wait_for_progress(system)
+            system.wait_for_progress()
             for point in POINTS * ROUNDS:
                 (armed / point).touch()
                 system.wait(f"somebody died at {point}", lambda point=point: not (armed / point).exists())  # type: ignore[misc]
-                wait_for_progress(system)
+                system.wait_for_progress()
         system.wait_until_all_arrived()
         system.require_exactly_once()
         assert len(list(armed.glob("*.done"))) == len(POINTS) * ROUNDS

@@ -1,0 +1,76 @@
+"""A record that cannot be taken stops its partition, and only that, until somebody has decided about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command import call
+from support.running import Running
+
+pytestmark = pytest.mark.servers
+
+
+def test_a_stopped_partition_goes_on_when_it_is_decided_about_and_the_other_one_always(
+    system: Running, tmp_path: Path
+) -> None:
+    poisoned = json.dumps({"account": "account 1", "amount": 1, "poison": True}).encode()
+    first = system.insert_value("cards", 0, poisoned)
+    second = system.insert_value("cards", 0, b"this is no JSON")
+    before = _position(system, 1)
+    system.insert(300)
+
+    one = _stopped_at(system, first)
+    assert "cannot settle this" in one["reason"]
+    assert one["value"] == poisoned.decode()
+    system.wait("the other partition goes on", lambda: _position(system, 1) == before + 2 * 300)
+    said = system.words("stage")
+    assert said[0]["doing"] == "stopped"
+    assert f"serial {first} of producer" in said[0]["reason"]
+    assert "cannot settle this" in said[0]["reason"]
+    assert said[1]["doing"] == "working"
+    assert any(f"{system.stage_name} partition 0 has stopped" in line for line in system.status()["troubles"])
+    sent = system.counted("producer", "sent")
+
+    assert _decide(system, "skip", one) == 0
+    system.skipped += 1
+    other = _stopped_at(system, second)
+    assert "DecodeError" in other["reason"]
+    assert system.counted("producer", "sent") == sent, "nothing is sent again while somebody has to decide"
+    repaired = tmp_path / "repaired.json"
+    repaired.write_text(json.dumps({"account": "account 1", "amount": 7}))
+    assert _decide(system, "replace", other, "--value", str(repaired)) == 0
+    system.wait_until_all_arrived()
+    system.require_exactly_once()
+    assert call("poison", "list", "--config", str(system.config), "--site", "east").code == 0
+    assert system.words("stage")[0]["doing"] == "working"
+    verified = call("journal", "verify", "--config", str(system.config), "--site", "east", "--stage", system.stage_name)
+    assert verified.code == 0, verified
+
+
+def _stopped_at(system: Running, serial: int) -> dict[str, Any]:
+    """The record at which the first partition has stopped, as `poison list` shows it."""
+
+    def found() -> list[dict[str, Any]]:
+        said = call("poison", "list", "--config", str(system.config), "--site", "east", "--json")
+        records: list[dict[str, Any]] = said.answer("poison-list")["records"]
+        return [one for one in records if (one["stage"], one["serial"]) == (system.stage_name, serial)]
+
+    system.wait(f"it stops at serial {serial}", lambda: bool(found()))
+    (one,) = found()
+    assert (one["partition"], one["producer_name"]) == (0, f"cards-{system.name}")
+    return one
+
+
+def _decide(system: Running, word: str, one: dict[str, Any], *more: str) -> int:
+    record = (system.stage_name, "0", one["producer_name"], str(one["serial"]), "--digest", one["digest"])
+    where = ("--by", "anna", "--config", str(system.config), "--site", "east")
+    return call("poison", word, *record, *where, *more).code
+
+
+def _position(system: Running, partition: int) -> int:
+    query = "select next_position from zerotail.head where stage = %s and partition = %s"
+    return int(system.sql(query, system.stage_name, partition)[0][0])

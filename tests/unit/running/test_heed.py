@@ -1,0 +1,62 @@
+"""What is heard of a story that waits: the reason, until something was sent."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any, cast
+
+from zerotail import ports
+from zerotail.core.emission import Lane
+from zerotail.core.gate import Asker, Release
+from zerotail.core.identity import (
+    ChannelName,
+    EmissionNumber,
+    Incarnation,
+    Lsn,
+    PartitionNumber,
+    Timeline,
+    epoch_of,
+)
+from zerotail.wiring import SiteAdapters, drive
+
+LANE = Lane(ChannelName("bank"), PartitionNumber(0))
+ASKER = Asker(7, Timeline(1), epoch_of(1, 0))
+SEND = ports.SendEmissions(
+    LANE, ASKER.epoch, Incarnation(1), EmissionNumber(1), [b"{}"], EmissionNumber(0), Release(ASKER, Lsn(9), None)
+)
+
+
+class Answers:
+    """Answers effects in turn."""
+
+    def __init__(self, *answers: Any) -> None:
+        self._left = list(answers)
+
+    def carry_out(self, _effect: ports.Effect) -> Any:
+        return self._left.pop(0)
+
+
+def _story() -> ports.Story[None]:
+    yield ports.Pause("the gate is closed")
+    yield ports.AskGate()
+    yield ports.Pause("the gate is closed")
+    yield ports.ReadLane(LANE, EmissionNumber(0), 1)
+    for _ in range(2):
+        yield SEND
+
+
+def _heard(*answers: Any) -> list[str]:
+    heard: list[str] = []
+    drive(_story(), cast("SiteAdapters", Answers(*answers)), Event(), heard.append)
+    return heard
+
+
+def test_a_question_in_between_does_not_sound_like_work() -> None:
+    nothing = ports.Unreachable()
+    assert _heard(nothing, nothing, nothing, nothing) == ["the gate is closed"] * 2
+
+
+def test_what_was_accepted_does() -> None:
+    nothing = ports.Unreachable()
+    accepted = ports.Accepted(EmissionNumber(1))
+    assert _heard(nothing, nothing, nothing, accepted) == ["the gate is closed"] * 2 + [""]

@@ -1,0 +1,85 @@
+"""When the instruction source goes back to the vector, Spark must see a new offset, or it sends nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, StageName
+from zerotail.postgres.feed import FeedPlace
+from zerotail.spark.instruction_source import InstructionReader
+
+OWED = 1000
+SENT = {"first": 11, "next": 21, "again": 0}
+
+
+class Database:
+    """Has instructions up to the 20th; the stage owes so much."""
+
+    def __init__(self, owed: int) -> None:
+        self.owed = owed
+
+    def read(self, work: Any) -> int:
+        return self.owed if "fullest_bytes" in work.__code__.co_names else 20
+
+
+def _reader(monkeypatch: pytest.MonkeyPatch, owed: int = 0) -> InstructionReader:
+    options = {"dsn": "", "producers": "cards", "resend_after_seconds": "0", "owed": f'{{"settle": {OWED}}}'}
+    reader = InstructionReader(options)
+    monkeypatch.setattr(reader, "_database", lambda: Database(owed))
+    return reader
+
+
+def _place(vector: int, request: int = 0) -> FeedPlace:
+    return FeedPlace(
+        ProducerNumber(1),
+        PartitionNumber(0),
+        StageName("settle"),
+        Serial(vector),
+        request,
+        numbered=False,
+        stopped=False,
+    )
+
+
+def test_the_very_batch_that_was_sent_last_can_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(monkeypatch)
+    assert reader._plan(_place(10), SENT) == SENT, "the first look only notes where the vector stands"
+    again = reader._plan(_place(10), SENT)
+    assert again == {**SENT, "again": 1}
+    assert reader.partitions({"1/0": SENT}, {"1/0": again})
+
+
+def test_a_request_sends_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(monkeypatch)
+    assert reader._plan(_place(10), SENT) == SENT
+    assert reader._plan(_place(10, request=1), SENT)["again"] == 1
+
+
+def test_a_stage_that_owes_too_much_is_sent_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(monkeypatch, owed=OWED)
+    assert [reader._plan(_place(10), SENT) for _ in range(5)] == [SENT] * 5
+
+
+def test_a_vector_that_has_come_all_the_way_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(monkeypatch)
+    assert [reader._plan(_place(20), SENT) for _ in range(5)] == [SENT] * 5
+
+
+def test_a_slow_stage_is_sent_the_same_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = _reader(monkeypatch)
+    reader._stands_seconds = 1.0
+    clock = [0.0]
+    monkeypatch.setattr("zerotail.spark.instruction_source.time.monotonic", lambda: clock[0])
+    sent_again = 0
+    for tick in range(1000):
+        clock[0] = tick * 0.1
+        # Every other second the stage takes one record more.
+        sent_again += reader._stands(_place(tick // 20), 1000)
+    assert sent_again == 1
+    reader._stands(_place(999), 1000)
+    clock[0] += 0.1
+    assert not reader._stands(_place(999), 1001)
+    clock[0] += 1.1
+    assert reader._stands(_place(999), 1001), "who has taken everything is waited for as short as at first"
