@@ -20,6 +20,7 @@ import yaml
 
 from zerotail.bench.latency import Latency, measure_latency
 from zerotail.bench.pipeline import Bench, Pipeline
+from zerotail.bench.result import FlowResult
 from zerotail.core.identity import StageName
 from zerotail.lab.database import dsn
 from zerotail.lab.example import CONFIGURATION
@@ -57,23 +58,6 @@ class Round:
     def ratio(self) -> float:
         """Ours against the baseline."""
         return self.records_per_second / self.baseline_records_per_second
-
-
-@dataclass(frozen=True, slots=True)
-class FlowResult:
-    """`zerotail bench flow`: medians over the rounds, and the rounds themselves."""
-
-    records_per_second: float
-    baseline_records_per_second: float
-    ratio: float
-    latency_p50_seconds: float
-    latency_p99_seconds: float
-    latency_records_per_second: float
-    count: int
-    accounts: int
-    partitions: int
-    rounds: tuple[dict[str, float], ...]
-    reached: dict[str, bool]
 
 
 def bench_flow(settings: FlowSettings, tell: Tell) -> FlowResult:

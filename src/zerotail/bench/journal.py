@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 
+from zerotail.bench.result import JournalCost
 from zerotail.core.head import Head, advance
 from zerotail.core.identity import Lsn, PartitionNumber, ProducerNumber, Serial, StageName
 from zerotail.deadline import Deadline
@@ -30,22 +30,6 @@ create table if not exists zerotail.bench_row (
     primary key (stage, partition, position)
 )
 """
-
-
-@dataclass(frozen=True, slots=True)
-class JournalCost:
-    """`zerotail bench journal`: per message, for the order alone."""
-
-    messages: int
-    messages_per_segment: int
-    bytes_per_message: float
-    bytes_per_message_without_page_images: float
-    row_per_message_bytes: float
-    """The same order stored as one row per message."""
-    seconds_per_message: float
-    row_per_message_seconds: float
-    order_bytes_per_segment: float
-    reached: bool
 
 
 def measure_journal(database: str, segments: int = 200, records: int = 1000) -> JournalCost:

@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from zerotail.bench.flow import FlowResult
-from zerotail.bench.journal import JournalCost
+from zerotail.bench.result import FlowResult, JournalCost
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
-from zerotail.drill.run import DrillResult
+from zerotail.drill.result import DrillResult
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded

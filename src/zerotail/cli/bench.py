@@ -10,8 +10,7 @@ import click
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 
 if TYPE_CHECKING:
-    from zerotail.bench.flow import FlowResult
-    from zerotail.bench.journal import JournalCost
+    from zerotail.bench.result import FlowResult, JournalCost
 
 
 @click.group("bench", epilog="Example:  zerotail bench flow --rounds 3")

@@ -11,7 +11,7 @@ import click
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 
 if TYPE_CHECKING:
-    from zerotail.drill.run import DrillResult
+    from zerotail.drill.result import DrillResult
 
 _RUNS = Path("drills")
 
@@ -66,7 +66,7 @@ def report(folder: Path, as_json: bool) -> int:
     """What an earlier run found, and where its page is."""
     import msgspec
 
-    from zerotail.drill.run import DrillResult
+    from zerotail.drill.result import DrillResult
     from zerotail.errors import Misused
 
     try:

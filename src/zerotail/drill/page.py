@@ -10,13 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zerotail.drill.arrivals import Arrival
 from zerotail.drill.rehearsal import Event
-
-if TYPE_CHECKING:
-    from zerotail.drill.run import DrillResult
+from zerotail.drill.result import DrillResult
 
 _WIDTH, _HEIGHT = 960, 160
 _STEP_SECONDS = 0.1

@@ -6,7 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,49 +15,13 @@ from zerotail.core.identity import SiteName, StageName
 from zerotail.core.verdict import Outcome
 from zerotail.drill.arrivals import Arrival, read_arrivals
 from zerotail.drill.judgement import Counts, judge
+from zerotail.drill.page import write_page
 from zerotail.drill.rehearsal import CHANNEL, STAGE, Event, Rehearsal, prepare_example
+from zerotail.drill.result import DrillResult, FaultTold
 from zerotail.drill.scenarios import MESSAGES_AFTER, MESSAGES_BEFORE, Scenario
 from zerotail.lab.layout import Layout
 
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class FaultTold:
-    """A fault, whether it bit, and how we know."""
-
-    name: str
-    bit: bool
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DrillResult:
-    """`zerotail drill run`; seconds are None where the scenario has no such moment."""
-
-    scenario: str
-    seed: int
-    verdict: str
-    lost: int
-    duplicated: int
-    reordered: int
-    in_doubt: int
-    submitted: int
-    """Instructions that were acknowledged behind the gate."""
-    received: int
-    detect_seconds: float | None
-    promote_seconds: float | None
-    takeover_seconds: float | None
-    """From the command to the first accepted message whose instruction was given after the fault."""
-    outage_seconds: float | None
-    """From the fault to that message."""
-    faults: tuple[FaultTold, ...]
-    history: str
-    report: str
-    receiver: str
-    rate: float
-    seconds: float
-    reasons: tuple[str, ...] = ()
 
 
 def run_drill(
@@ -91,8 +55,6 @@ def run_drill(
     result = replace(result, history=str(history), report=str(page))
     history.write_text("".join(json.dumps(msgspec.to_builtins(event)) + "\n" for event in stage.events))
     (folder / "result.json").write_bytes(msgspec.json.encode(result))
-    from zerotail.drill.page import write_page
-
     write_page(page, result, stage.events, arrivals, versions())
     return result, stage.events, arrivals
 

@@ -1,0 +1,43 @@
+"""What a drill answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FaultTold:
+    """A fault, whether it bit, and how we know."""
+
+    name: str
+    bit: bool
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrillResult:
+    """`zerotail drill run`; seconds are None where the scenario has no such moment."""
+
+    scenario: str
+    seed: int
+    verdict: str
+    lost: int
+    duplicated: int
+    reordered: int
+    in_doubt: int
+    submitted: int
+    """Instructions that were acknowledged behind the gate."""
+    received: int
+    detect_seconds: float | None
+    promote_seconds: float | None
+    takeover_seconds: float | None
+    """From the command to the first accepted message whose instruction was given after the fault."""
+    outage_seconds: float | None
+    """From the fault to that message."""
+    faults: tuple[FaultTold, ...]
+    history: str
+    report: str
+    receiver: str
+    rate: float
+    seconds: float
+    reasons: tuple[str, ...] = ()
