@@ -17,9 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
 from zerotail.core.chain import GENESIS, Chain, Run, input_content, link, output_content
 from zerotail.core.emission import LaneKey, Owed
 from zerotail.core.identity import (
@@ -33,7 +30,6 @@ from zerotail.core.identity import (
 )
 from zerotail.core.poison import Decided
 
-Numbers = npt.NDArray[np.int64]
 _FEW = 512
 """Below this, calling NumPy costs more than the work."""
 
@@ -116,7 +112,7 @@ def first_head(epoch: Epoch, producers: Sequence[ProducerNumber]) -> Head:
 def runs_of(producers: Sequence[ProducerNumber], serials: Sequence[Serial]) -> tuple[Run, ...]:
     """The order of accepted records as runs."""
     if len(serials) > _FEW:
-        return _runs_of_many(np.asarray(producers, dtype=np.int64), np.asarray(serials, dtype=np.int64))
+        return _runs_of_many(producers, serials)
     runs: list[Run] = []
     for producer, serial in zip(producers, serials, strict=True):
         if runs and runs[-1][0] == producer and runs[-1][1] + runs[-1][2] == serial:
@@ -126,11 +122,13 @@ def runs_of(producers: Sequence[ProducerNumber], serials: Sequence[Serial]) -> t
     return tuple(runs)
 
 
-def _runs_of_many(producers: Numbers, serials: Numbers) -> tuple[Run, ...]:
-    breaks = np.flatnonzero((np.diff(producers) != 0) | (np.diff(serials) != 1)) + 1
-    starts = np.concatenate(([0], breaks))
-    counts = np.diff(np.append(starts, len(serials)))
-    columns = (producers[starts].tolist(), serials[starts].tolist(), counts.tolist())
+def _runs_of_many(producers: Sequence[ProducerNumber], serials: Sequence[Serial]) -> tuple[Run, ...]:
+    import numpy as np  # whoever only looks at heads does not wait for it
+
+    owners, numbers = np.asarray(producers, dtype=np.int64), np.asarray(serials, dtype=np.int64)
+    starts = np.concatenate(([0], np.flatnonzero((np.diff(owners) != 0) | (np.diff(numbers) != 1)) + 1))
+    counts = np.diff(np.append(starts, len(numbers)))
+    columns = (owners[starts].tolist(), numbers[starts].tolist(), counts.tolist())
     return tuple((ProducerNumber(p), Serial(s), count) for p, s, count in zip(*columns, strict=True))
 
 
