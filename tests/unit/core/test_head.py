@@ -11,7 +11,8 @@ from zerotail.core.identity import Epoch, ProducerNumber, Serial
 def test_runs_of_many_records_are_those_of_the_same_records_taken_piece_by_piece() -> None:
     chance = Random(3)
     last = {ProducerNumber(number): 0 for number in (1, 2, 7)}
-    producers, serials = [], []
+    producers: list[ProducerNumber] = []
+    serials: list[Serial] = []
     while len(serials) < 3000:
         owner = chance.choice(list(last))
         for _ in range(chance.randint(1, 40)):
