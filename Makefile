@@ -5,7 +5,7 @@ BIN     := .venv/bin
 SEED    ?= 1
 CRASHES ?= 100000
 
-.PHONY: help setup demo test test-fast check bench simulate lock clean
+.PHONY: help setup demo test test-fast soak check bench simulate lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 22
@@ -17,10 +17,13 @@ demo: setup      ## two real sites on this machine, one of them lost
 	@$(BIN)/zerotail demo
 
 test: setup      ## all tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m "not soak"
+
+soak: setup      ## the tests that take minutes: the flow on a Spark cluster, with executors and workers killed
+	@$(BIN)/python -m pytest -m soak
 
 test-fast: setup ## the tests that start no servers, in under 3 minutes
-	@$(BIN)/python -m pytest -m "not servers and not slow"
+	@$(BIN)/python -m pytest -m "not servers and not slow and not soak"
 
 check: setup     ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

@@ -24,7 +24,7 @@ from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.process import processes_of
 from zerotail.lab.up import bring_up, take_down
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.soak]
 
 WORKERS = ("east.spark-worker-1", "east.spark-worker-2")
 POINTS = ("before-insert", "committed")

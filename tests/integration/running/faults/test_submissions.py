@@ -29,7 +29,8 @@ def test_rows_of_several_writers_at_once_are_numbered_densely_and_taken_once(sys
     system.submitted += WRITERS * ROUNDS * ROWS
     system.wait_until_all_arrived()
     _write(system, "0")  # somebody who did not hear the answer
-    system.wait("they are looked at", lambda: system.sql("select count(*) from zerotail.submission") == [(0,)])
+    left = "select count(*) from zerotail.submission join zerotail.producer using (producer) where name = %s"
+    system.wait("they are looked at", lambda: system.sql(left, f"desk-{system.name}") == [(0,)])
     system.insert(20)
     system.wait_until_all_arrived()
     system.require_exactly_once()
