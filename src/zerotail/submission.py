@@ -22,7 +22,7 @@ from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.flow.submit import submit as submit_story
 from zerotail.handler import Value, encode_value
 from zerotail.ports import Refused as Declined
-from zerotail.postgres.registration import find_number
+from zerotail.postgres.registration import find_numbers
 from zerotail.postgres.transaction import Session
 from zerotail.running.prepare import adapter_settings
 from zerotail.wiring import SiteAdapters, run_to_end
@@ -81,16 +81,16 @@ class Submitter:
         if producer not in self._numbers:
             session = Session(self._settings.dsn, "zerotail submit")
             try:
-                found = session.read(lambda connection: find_number(connection, producer))
+                found = session.read(lambda connection: find_numbers(connection, [producer]))
             finally:
                 session.close()
-            if not isinstance(found, int):
+            if not isinstance(found, dict) or producer not in found:
                 raise Misused(
                     f"the database of {self._settings.site} knows no producer {producer!r}.",
                     code="ZT465",
                     tries=[f"zerotail run all --site {self._settings.site}"],
                 )
-            self._numbers[producer] = ProducerNumber(found)
+            self._numbers |= found
         return self._numbers[producer]
 
 

@@ -21,7 +21,6 @@ from zerotail.lab.layout import Layout
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
 from zerotail.postgres.connection import session
-from zerotail.wiring import AdapterSettings
 
 PATIENCE_SECONDS = 180.0
 FLOWS = '''
@@ -304,15 +303,6 @@ def kill_points(folder: Path) -> dict[str, str]:
         "ZT_KILL_POINTS": str(folder),
         "PYTHONPATH": os.pathsep.join([str(ours), os.environ.get("PYTHONPATH", "")]),
     }
-
-
-def adapters_of(system: Running) -> AdapterSettings:
-    """How its processes reach their neighbours."""
-    from zerotail.config import load
-    from zerotail.core.identity import SiteName
-    from zerotail.running.prepare import adapter_settings
-
-    return adapter_settings(load(system.config), SiteName("east"))
 
 
 def descendants(pid: int) -> list[int]:

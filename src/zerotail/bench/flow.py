@@ -8,11 +8,10 @@ The ratio is taken within each round. Latency is measured at a fixed rate, on ou
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from zerotail.lab.database import dsn
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.receiver import ReceiverControl
-from zerotail.lab.up import bring_up, take_down
+from zerotail.lab.up import temporary_lab
 
 TARGET_RECORDS_PER_SECOND = 30_000
 TARGET_RATIO = 0.6
@@ -62,7 +61,8 @@ class Round:
 
 def bench_flow(settings: FlowSettings, tell: Tell) -> FlowResult:
     """Measure everything in a lab of its own."""
-    with _lab(settings, tell) as layout:
+    tell("bringing up two sites")
+    with temporary_lab(partial(_plan_lab, settings)) as layout:
         bench = Bench(layout, settings.accounts)
         ours, plain = _pipelines(layout, settings)
         rounds = []
@@ -78,15 +78,8 @@ def bench_flow(settings: FlowSettings, tell: Tell) -> FlowResult:
     return _result(settings, rounds, latency)
 
 
-@contextmanager
-def _lab(settings: FlowSettings, tell: Tell) -> Iterator[Layout]:
-    with tempfile.TemporaryDirectory(prefix="zerotail-bench-") as scratch:
-        folder = Path(scratch) / "lab"
-        try:
-            tell("bringing up two sites")
-            yield bring_up(LabSettings(folder, receiver_class="R1", partitions=settings.partitions))
-        finally:
-            take_down(folder)
+def _plan_lab(settings: FlowSettings, folder: Path) -> LabSettings:
+    return LabSettings(folder, receiver_class="R1", partitions=settings.partitions)
 
 
 def _pipelines(layout: Layout, settings: FlowSettings) -> tuple[Pipeline, Pipeline]:

@@ -53,21 +53,14 @@ def bench_flow(
 @json_option
 def bench_journal(segments: int, records: int, as_json: bool) -> int:
     """Bytes of WAL per message for the order journal alone, against one row per message."""
-    import tempfile
-    from pathlib import Path
-
     from zerotail.bench.journal import measure_journal
     from zerotail.lab.database import dsn
     from zerotail.lab.layout import LabSettings
-    from zerotail.lab.up import bring_up, take_down
+    from zerotail.lab.up import temporary_lab
 
-    with tempfile.TemporaryDirectory(prefix="zerotail-bench-") as scratch:
-        folder = Path(scratch) / "lab"
-        try:
-            say("bench journal: bringing up two sites")
-            found = measure_journal(dsn(bring_up(LabSettings(folder)).database("east")), segments, records)
-        finally:
-            take_down(folder)
+    say("bench journal: bringing up two sites")
+    with temporary_lab(LabSettings) as layout:
+        found = measure_journal(dsn(layout.database("east")), segments, records)
     if as_json:
         print_json("bench-journal", found)
     else:

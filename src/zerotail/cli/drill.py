@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,24 +83,24 @@ def report(folder: Path, as_json: bool) -> int:
 
 def play(scenario: str, seed: int, rate: float, receiver: str, folder: str | None) -> DrillResult:
     """Bring up a lab, run the scenario in it, take it down."""
-    import tempfile
     import time
 
     from zerotail.cli.progress import steps_display
     from zerotail.drill.run import run_drill
     from zerotail.drill.scenarios import SCENARIOS
     from zerotail.lab.layout import LabSettings
-    from zerotail.lab.up import bring_up, take_down
+    from zerotail.lab.up import temporary_lab
+
+    def plan(where: Path) -> LabSettings:
+        return LabSettings(where, receiver_class=receiver, partitions=2)
 
     files = Path(folder) if folder else _RUNS / f"{scenario}-{time.strftime('%Y%m%d-%H%M%S')}"
-    with tempfile.TemporaryDirectory(prefix="zerotail-drill-") as scratch:
-        where = Path(scratch) / "lab"
-        try:
-            with steps_display("lab up") as tell_step:
-                settings = LabSettings(where, receiver_class=receiver, partitions=2)
-                layout = bring_up(settings, lambda step: tell_step(step.part, step.done))
+    with ExitStack() as while_it_comes_up:
+        tell_step = while_it_comes_up.enter_context(steps_display("lab up"))
+        with temporary_lab(plan, lambda step: tell_step(step.part, step.done)) as layout:
+            while_it_comes_up.close()
             began = time.monotonic()
-            result, _, _ = run_drill(
+            result = run_drill(
                 layout,
                 SCENARIOS[scenario],
                 seed=seed,
@@ -107,8 +108,6 @@ def play(scenario: str, seed: int, rate: float, receiver: str, folder: str | Non
                 folder=files.resolve(),
                 tell=lambda line: say(f"{time.monotonic() - began:6.1f} s  {line}"),
             )
-        finally:
-            take_down(where)
     return result
 
 

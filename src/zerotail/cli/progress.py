@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import TextIO
@@ -58,25 +58,6 @@ def _plain_lines(title: str) -> Tell:
 
 
 @contextmanager
-def bars_display(titles: Mapping[str, str]) -> Iterator[Callable[[str, float], None]]:
-    """A function to tell `(step, how much of it is done)`; `titles` are what a person reads of each step."""
-    if not _redraws(sys.stderr):
-        yield _plain_bars(titles)
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
-    with Progress(*columns, console=console(sys.stderr)) as progress:
-        tasks = {step: progress.add_task(title, total=1.0, start=False) for step, title in titles.items()}
-
-        def tell(step: str, done: float) -> None:
-            progress.start_task(tasks[step])
-            progress.update(tasks[step], completed=done)
-
-        yield tell
-
-
-@contextmanager
 def count_display(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """A function to tell how many of `total` are done: a bar on a terminal, else a line each second."""
     if not _redraws(sys.stderr):
@@ -98,16 +79,5 @@ def _plain_count(title: str, total: int) -> Callable[[int], None]:
         if time.monotonic() - told_at >= 1.0:
             told_at = time.monotonic()
             say(f"{title}: {done} of {total}")
-
-    return tell
-
-
-def _plain_bars(titles: Mapping[str, str]) -> Callable[[str, float], None]:
-    told: set[str] = set()
-
-    def tell(step: str, done: float) -> None:
-        if done >= 1.0 and step not in told:
-            told.add(step)
-            say(f"done: {titles[step]}")
 
     return tell

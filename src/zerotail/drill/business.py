@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
 import msgspec
 
@@ -59,10 +59,7 @@ class Business:
     accounts: int = 2_000
     acknowledged: int = 0
     """So many instructions, from number 1 on, are known to be accepted."""
-    attempts: int = 0
     _stop: Event = field(default_factory=Event)
-    _paused: Event = field(default_factory=Event)
-    _lock: Lock = field(default_factory=Lock)
     _thread: Thread | None = None
 
     def start(self) -> None:
@@ -101,7 +98,7 @@ class Business:
                     self.configurations = {site: self.configurations[site], **self.configurations}
                     return
             except (Unavailable, Refused, Unfinished):
-                self.attempts += 1
+                pass  # nobody knows: the same batch again, at whichever site is active then
             turn += 1
             self._stop.wait(_AGAIN_SECONDS)
 

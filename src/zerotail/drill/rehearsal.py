@@ -27,6 +27,7 @@ from zerotail.drill.business import Business
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import FaultReport, continue_target, kill_target, stop_target
 from zerotail.lab.layout import SITES, Layout
+from zerotail.lab.process import session_members
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
 from zerotail.operate.act import ActReport, Operator
@@ -72,6 +73,11 @@ class Rehearsal:
         """As each site sees the world."""
         return {SiteName(site): load(self.config(site)) for site in SITES}
 
+    @property
+    def database(self) -> str:
+        """The database of the active site."""
+        return load(self.config(self.active)).sites[SiteName(self.active)].database.dsn.reveal()
+
     def config(self, site: str) -> Path:
         """The configuration of what runs in a site."""
         return self.layout.path / site / CONFIGURATION
@@ -112,7 +118,7 @@ class Rehearsal:
         process = self.processes.get(site)
         if process is None or process.poll() is not None:
             return 0
-        members = _members(process.pid)
+        members = session_members(process.pid)
         for pid in members:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -121,7 +127,7 @@ class Rehearsal:
     def end(self) -> None:
         """End whatever still runs."""
         for process in self.processes.values():
-            for pid in _members(process.pid):
+            for pid in session_members(process.pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             process.wait()
@@ -240,8 +246,7 @@ class Rehearsal:
 
     def drain(self) -> None:
         """Return when everything submitted is applied and everything owed is acknowledged."""
-        dsn = self.configurations[SiteName(self.active)].sites[SiteName(self.active)].database.dsn.reveal()
-        with session(dsn, Deadline.after(_PATIENCE_SECONDS)) as connection:
+        with session(self.database, Deadline.after(_PATIENCE_SECONDS)) as connection:
 
             def drained() -> bool:
                 left = observe_drained(connection)
@@ -267,17 +272,3 @@ def prepare_example(layout: Layout) -> None:
         for channel in content["channels"].values():
             channel["batch"] = 1000
         path.write_text(yaml.safe_dump(content, sort_keys=False))
-
-
-def _members(leader: int) -> list[int]:
-    """The processes of a session: Spark's workers have process groups of their own."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == leader and fields[0] != "Z":
-                found.append(int(entry.name))
-    return found

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from zerotail.core.identity import SiteName, StageName
+from zerotail.core.identity import StageName
 from zerotail.core.verdict import Outcome
 from zerotail.drill.arrivals import Arrival, read_arrivals
 from zerotail.drill.judgement import Counts, judge
 from zerotail.drill.page import write_page
-from zerotail.drill.rehearsal import CHANNEL, STAGE, Event, Rehearsal, prepare_example
+from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal, prepare_example
 from zerotail.drill.result import DrillResult, FaultTold
 from zerotail.drill.scenarios import MESSAGES_AFTER, MESSAGES_BEFORE, Scenario
 from zerotail.lab.layout import Layout
@@ -24,9 +24,7 @@ from zerotail.lab.layout import Layout
 Tell = Callable[[str], None]
 
 
-def run_drill(
-    layout: Layout, scenario: Scenario, *, seed: int, rate: float, folder: Path, tell: Tell
-) -> tuple[DrillResult, list[Event], list[Arrival]]:
+def run_drill(layout: Layout, scenario: Scenario, *, seed: int, rate: float, folder: Path, tell: Tell) -> DrillResult:
     """Play the scenario in a lab that was just brought up; files go into `folder`."""
     began = time.monotonic()
     prepare_example(layout)
@@ -45,8 +43,9 @@ def run_drill(
             stage.wait_for_more(MESSAGES_AFTER)
         stage.note("load", f"{business.acknowledged} instructions acknowledged in all")
         stage.drain()
-        counts = _judge(stage, business.acknowledged)
-        arrivals = _arrivals(stage)
+        counts = judge(stage.database, business.acknowledged, CHANNEL, stage.totals())
+        began_at = stage.events[0].at
+        arrivals = read_arrivals(stage.database, stage.receiver, StageName(STAGE), CHANNEL, began_at)
     finally:
         stage.end()
     result = _result(scenario, stage, counts, arrivals, seed=seed, seconds=time.monotonic() - began)
@@ -56,7 +55,7 @@ def run_drill(
     history.write_text("".join(json.dumps(msgspec.to_builtins(event)) + "\n" for event in stage.events))
     (folder / "result.json").write_bytes(msgspec.json.encode(result))
     write_page(page, result, stage.events, arrivals, versions())
-    return result, stage.events, arrivals
+    return result
 
 
 def versions() -> dict[str, str]:
@@ -65,18 +64,6 @@ def versions() -> dict[str, str]:
 
     parts = ("zerotail", "pyspark", "confluent-kafka", "psycopg")
     return {"python": platform.python_version(), **{part: version(part) for part in parts}}
-
-
-def _judge(stage: Rehearsal, acknowledged: int) -> Counts:
-    site = SiteName(stage.active)
-    dsn = stage.configurations[site].sites[site].database.dsn.reveal()
-    return judge(dsn, acknowledged, CHANNEL, stage.totals())
-
-
-def _arrivals(stage: Rehearsal) -> list[Arrival]:
-    site = SiteName(stage.active)
-    dsn = stage.configurations[site].sites[site].database.dsn.reveal()
-    return read_arrivals(dsn, stage.receiver, StageName(STAGE), CHANNEL, stage.events[0].at)
 
 
 def _result(

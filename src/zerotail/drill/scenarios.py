@@ -24,8 +24,6 @@ class Scenario:
     name: str
     summary: str
     play: Callable[[Rehearsal], None]
-    needs_standby: bool = True
-    """Whether the other site's processes must be warm."""
 
 
 def _site_loss(stage: Rehearsal) -> None:

@@ -30,12 +30,12 @@ from zerotail.postgres.bulk import (
     UnnumberedRow,
     cancel,
     copy_rows,
-    find_producers,
     is_alone_in_loading,
     last_serial,
 )
 from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.promotion import is_in_recovery
+from zerotail.postgres.registration import find_numbers
 
 _ANSWER_SECONDS = 10.0
 _END_SECONDS = 5.0
@@ -280,13 +280,13 @@ def wait_until_registered(configuration: Configuration, database: Database, dead
     with session(database.dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
 
         def known() -> dict[str, ProducerNumber] | None:
-            found = find_producers(connection, list(wanted))
+            found = find_numbers(connection, list(wanted))
             return found if len(found) == len(wanted) else None
 
         try:
             numbers = wait_until("producers are registered", known, deadline, every_seconds=0.2)
         except Unavailable as error:
-            missing = sorted(wanted.keys() - find_producers(connection, list(wanted)).keys())
+            missing = sorted(wanted.keys() - find_numbers(connection, list(wanted)).keys())
             raise Unavailable(
                 f"not registered in the database of {database.site}: {', '.join(missing)}.",
                 code="ZT222",

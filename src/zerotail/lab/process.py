@@ -77,6 +77,17 @@ def processes_of(lab: Path) -> list[Process]:
     return [process for pid in _all_pids() if pid != os.getpid() and (process := _find_process(pid, lab))]
 
 
+def session_members(leader: int) -> list[int]:
+    """The live processes of a session, whatever process groups they made for themselves."""
+    members = []
+    for pid in _all_pids():
+        with suppress(OSError):
+            fields = _stat_fields(pid)
+            if int(fields[3]) == leader and fields[0] not in "ZX":
+                members.append(pid)
+    return members
+
+
 def _all_pids() -> Iterator[int]:
     return (int(name) for name in os.listdir("/proc") if name.isdigit())
 

@@ -15,6 +15,7 @@ import errno
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
@@ -82,6 +83,17 @@ def bring_up(settings: LabSettings, tell: Tell = lambda _step: None) -> Layout:
             release_ports(settings.folder)
             raise
     return layout
+
+
+@contextmanager
+def temporary_lab(plan: Callable[[Path], LabSettings], tell: Tell = lambda _step: None) -> Iterator[Layout]:
+    """A lab in a folder of its own, for the length of a block; `plan` gets the folder."""
+    with tempfile.TemporaryDirectory(prefix="zerotail-") as scratch:
+        folder = Path(scratch) / "lab"
+        try:
+            yield bring_up(plan(folder), tell)
+        finally:
+            take_down(folder)
 
 
 def _require_sensible(settings: LabSettings) -> None:
@@ -238,8 +250,3 @@ def _remove_files(folder: Path) -> None:
             state.unlink(missing_ok=True)
     with suppress(OSError):  # other files are in it, or it is a mount point: not ours to remove
         folder.rmdir()
-
-
-def parts_up(layout: Layout) -> list[str]:
-    """The parts that `up` starts; the others start on demand."""
-    return [part for part in layout.parts if part not in layout.on_demand]

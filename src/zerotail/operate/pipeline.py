@@ -20,7 +20,8 @@ from zerotail.failover.takeover import Pipeline
 from zerotail.flow.stage import Stage
 from zerotail.handler import Emission, Given, Handler, Record, State
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.failover import find_partitions, find_producers
+from zerotail.postgres.failover import find_producers
+from zerotail.postgres.journal import find_partitions
 from zerotail.postgres.owed import find_lanes
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
-from zerotail.errors import Refused, Unavailable
+from zerotail.errors import Refused
 from zerotail.failover.rejoin import is_standby_of, rejoin, require_nothing_released
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.plan import REJOIN, ActPlan, make_plan, require_accepted
@@ -90,11 +90,3 @@ def require_command(words: tuple[str, ...] | None, name: str) -> None:
             why="Only the operator knows how that is done at these sites.",
             tries=(f'takeover: {{{name}: [PROGRAM, "{{site}}", "{{other}}"]}}    # in the configuration',),
         )
-
-
-def require_active(world: World) -> SiteName:
-    """The site that works; `Unavailable` when none of those that answer does."""
-    active = world.find_active()
-    if active is None:
-        raise Unavailable("no site that answers is active.", code="ZT410", tries=("zerotail takeover status",))
-    return active

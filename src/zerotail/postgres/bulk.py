@@ -50,14 +50,6 @@ def _copy(connection: Connection, into: bytes, types: list[str], rows: Iterable[
             copy.write_row(row)
 
 
-def find_producers(connection: Connection, names: Sequence[str]) -> dict[str, ProducerNumber]:
-    """The numbers of those producers that are registered."""
-    rows = connection.execute(
-        b"select name, producer from zerotail.producer where name = any(%s)", (list(names),)
-    ).fetchall()
-    return dict(rows)
-
-
 def last_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
     """The last serial that the producer has in the partition; 0 before the first."""
     return Serial(int(one_row(connection, _LAST, (producer, partition))[0]))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from zerotail.core.identity import Epoch, PartitionNumber, ProducerNumber, SiteName, StageName
+from zerotail.core.identity import Epoch, ProducerNumber, SiteName, StageName
 from zerotail.deadline import Deadline
 from zerotail.ports import Done, RecordRejoined, SiteObserved, StoreStart
 from zerotail.postgres.connection import Connection, session
@@ -87,12 +87,6 @@ def read_steps(connection: Connection, epoch: Epoch) -> list[StepDone]:
         b"select epoch, step, site, done_at from zerotail.step where epoch = %s order by step", (epoch,)
     ).fetchall()
     return [StepDone(Epoch(of), step, SiteName(site), done_at) for of, step, site, done_at in rows]
-
-
-def find_partitions(connection: Connection, stage: StageName) -> list[PartitionNumber]:
-    """The partitions of a stage that have a head."""
-    rows = connection.execute(b"select partition from zerotail.head where stage = %s order by partition", (stage,))
-    return [PartitionNumber(partition) for (partition,) in rows.fetchall()]
 
 
 def find_producers(connection: Connection, stage: StageName) -> list[ProducerNumber]:

@@ -16,10 +16,14 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import Drained, Feed
 from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.journal import find_partitions
 
 _OWED = """
 select stage, channel, partition, target, to_topic, journaled, acknowledged, intended, messages, bytes
   from zerotail.owed where {condition} order by channel, partition, target
+"""
+_OWED_BYTES = """
+select partition, sum(bytes)::bigint from zerotail.owed where stage = %s group by partition order by partition
 """
 _NOT_APPLIED = """
 select (select count(*) from zerotail.submission)
@@ -64,33 +68,22 @@ def read_backlogs(connection: Connection, channel: ChannelName | None = None) ->
     return [Backlog(*row) for row in rows]
 
 
-def backlog_bytes(connection: Connection, stage: StageName, partition: PartitionNumber) -> int:
-    """Bytes that a stage and partition owe on all lanes: above a limit the stage takes nothing more."""
-    rows = connection.execute(
-        _OWED.format(condition="stage = %s and partition = %s").encode(), (stage, partition)
-    ).fetchall()
-    return sum(Backlog(*row).bytes for row in rows)
+def owed_bytes(connection: Connection, stage: StageName) -> dict[PartitionNumber, int]:
+    """Bytes that each partition of a stage owes on all lanes: above a limit the stage takes nothing more."""
+    return dict(connection.execute(_OWED_BYTES.encode(), (stage,)).fetchall())
 
 
 def fullest_bytes(connection: Connection, stage: StageName) -> int:
     """Bytes owed by that partition of a stage which owes the most: it is the one that holds the stage back."""
-    (owed,) = one_row(
-        connection,
-        "select coalesce(max(bytes), 0)::bigint from (select sum(bytes) as bytes from zerotail.owed where stage = %s "
-        "group by partition) as partitions",
-        (stage,),
-    )
-    return int(owed)
+    return max(owed_bytes(connection, stage).values(), default=0)
 
 
 def find_lanes(connection: Connection, stages: Mapping[ChannelName, StageName]) -> list[Lane]:
     """The lanes of channels to the outside: one for each partition of the stage that emits on it."""
     return [
-        Lane(channel, PartitionNumber(partition))
+        Lane(channel, partition)
         for channel, stage in stages.items()
-        for (partition,) in connection.execute(
-            b"select partition from zerotail.head where stage = %s order by partition", (stage,)
-        ).fetchall()
+        for partition in find_partitions(connection, stage)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from zerotail.core.identity import ChannelName, PartitionNumber, ProducerNumber, SiteName, StageName, TopicName
@@ -56,10 +56,12 @@ def register(
     return Registered(standing, numbers)
 
 
-def find_number(connection: Connection, name: str) -> int | None:
-    """The number of a producer; None when it is not registered."""
-    row = connection.execute(b"select producer from zerotail.producer where name = %s", (name,)).fetchone()
-    return None if row is None else int(row[0])
+def find_numbers(connection: Connection, names: Sequence[str]) -> dict[str, ProducerNumber]:
+    """The numbers of those producers that are registered."""
+    rows = connection.execute(
+        b"select name, producer from zerotail.producer where name = any(%s)", (list(names),)
+    ).fetchall()
+    return dict(rows)
 
 
 def _number(connection: Connection, wanted: Registration) -> ProducerNumber:

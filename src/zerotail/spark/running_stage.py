@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from threading import Event
 from typing import Final
 
@@ -16,7 +17,7 @@ from zerotail.errors import ZerotailError
 from zerotail.flow.stage import Place, Taken, claim_place
 from zerotail.kafka.log import admin_client, log_bounds, log_identity
 from zerotail.ports import End, HeadRead, ReadHead
-from zerotail.postgres.owed import backlog_bytes
+from zerotail.postgres.owed import owed_bytes
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import StagePart
 from zerotail.running.prepare import NotActiveError, adapter_settings, prepare
@@ -105,10 +106,7 @@ class RunningStage:
             return False
         self._looked = now
         decided = False
-        for partition, place in list(self._places.items()):
-            read = self._adapters.carry_out(ReadHead(self._part.name, partition))
-            if not isinstance(read, HeadRead):
-                continue
+        for place, read in self._read_heads():
             ended = self._must_end(place, read)
             if ended is not None:
                 return ended
@@ -120,12 +118,15 @@ class RunningStage:
         self._query_ends.set()
         if isinstance(self._ended, ZerotailError):
             return self._ended
-        for partition, place in self._places.items():
+        ends = (self._must_end(place, read) for place, read in self._read_heads())
+        return next((ended for ended in ends if ended is not None), None)
+
+    def _read_heads(self) -> Iterator[tuple[Place, HeadRead]]:
+        """Where each partition stands by what we know, and by what the database says; as far as it answers."""
+        for partition, place in list(self._places.items()):
             read = self._adapters.carry_out(ReadHead(self._part.name, partition))
-            ended = self._must_end(place, read) if isinstance(read, HeadRead) else None
-            if ended is not None:
-                return ended
-        return None
+            if isinstance(read, HeadRead):
+                yield place, read
 
     def _must_end(self, place: Place, read: HeadRead) -> End | None:
         if not read.standing.live_at(self._site):
@@ -180,13 +181,11 @@ class RunningStage:
 
     def _find_too_much(self) -> str | None:
         """Which partition owes more than it may, in words."""
-        for partition in list(self._places):
-            owed = self._room.read(lambda c, part=partition: backlog_bytes(c, self._part.name, part))  # type: ignore[misc]
-            if isinstance(owed, int) and owed >= self._part.owed_bytes:
-                return (
-                    f"{owed:,} bytes of partition {partition} wait for acknowledgement, "
-                    f"{self._part.owed_bytes:,} are allowed"
-                )
+        allowed = self._part.owed_bytes
+        owed = self._room.read(lambda connection: owed_bytes(connection, self._part.name))
+        for partition, waiting in owed.items() if isinstance(owed, dict) else ():
+            if waiting >= allowed:
+                return f"{waiting:,} bytes of partition {partition} wait for acknowledgement, {allowed:,} are allowed"
         return None
 
 

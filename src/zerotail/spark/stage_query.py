@@ -56,7 +56,6 @@ class StageEndedError(Exception):
 
     def __init__(self, end: End | ZerotailError) -> None:
         super().__init__(end.value if isinstance(end, End) else end.message)
-        self.end = end
 
 
 class NewPartitionError(Exception):

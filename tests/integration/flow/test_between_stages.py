@@ -31,7 +31,7 @@ from zerotail.lab.layout import Layout
 from zerotail.ports import Fed, Feed, ObserveDrained, ReadFeed, Story
 from zerotail.postgres.connection import session
 from zerotail.postgres.journal import create_head
-from zerotail.postgres.owed import Backlog, backlog_bytes, read_backlogs
+from zerotail.postgres.owed import Backlog, owed_bytes, read_backlogs
 from zerotail.wiring import AdapterSettings, SiteAdapters, Stopped, drive
 
 pytestmark = pytest.mark.servers
@@ -142,7 +142,7 @@ def test_what_one_stage_emits_the_next_one_takes_and_its_head_is_the_acknowledge
         assert [lane.to_topic for lane in owed] == [True, True]
         assert sum(lane.messages for lane in owed) == COUNT, "nothing is acknowledged before the next stage has it"
         with session(adapters.dsn, deadline) as primary:
-            assert backlog_bytes(primary, CLEAR, ZERO) == sum(lane.bytes for lane in owed) > COUNT
+            assert owed_bytes(primary, CLEAR)[ZERO] == sum(lane.bytes for lane in owed) > COUNT
         assert own.carry_out(ObserveDrained(EAST)).instructions == idle.instructions + COUNT
 
         stories = [produce(feed, EAST) for feed in upstream] + [run_stage(book, EAST) for book in books]

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import resource
 import signal
 import sys
-from pathlib import Path
 
-from zerotail.errors import ZerotailError
 from zerotail.lab.link.control import open_control
 from zerotail.lab.link.link import Link
 from zerotail.lab.link.settings import LinkSettings, read_settings
+from zerotail.lab.program import run_program
 
 
 def main() -> int:
     """Run until SIGTERM or SIGINT; one line on stdout says that everything listens."""
-    parser = argparse.ArgumentParser(prog="python -m zerotail.lab.link", description=__doc__)
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, JSON")
-    path = parser.parse_args().config
-    try:
-        asyncio.run(_serve(read_settings(path)))
-    except ZerotailError as error:
-        sys.stderr.write(f"error: {error.message}\n")
-        return error.exit_code
-    return 0
+    return run_program("zerotail.lab.link", __doc__, read_settings, _serve)
 
 
 async def _serve(settings: LinkSettings) -> None:

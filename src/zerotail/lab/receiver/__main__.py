@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
-from zerotail.errors import ZerotailError
+from zerotail.lab.program import run_program
 from zerotail.lab.receiver.conduct import Conduct
 from zerotail.lab.receiver.desk import Desk
 from zerotail.lab.receiver.door import Door
@@ -19,15 +17,7 @@ from zerotail.lab.receiver.settings import ReceiverSettings, read_settings
 
 def main() -> int:
     """Run until SIGTERM or SIGINT; one line on stdout says that it is ready."""
-    parser = argparse.ArgumentParser(prog="python -m zerotail.lab.receiver", description=__doc__)
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the configuration, JSON")
-    path = parser.parse_args().config
-    try:
-        asyncio.run(_serve(read_settings(path)))
-    except ZerotailError as error:
-        sys.stderr.write(f"error: {error.message}\n")
-        return error.exit_code
-    return 0
+    return run_program("zerotail.lab.receiver", __doc__, read_settings, _serve)
 
 
 async def _serve(settings: ReceiverSettings) -> None:
