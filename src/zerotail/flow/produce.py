@@ -26,12 +26,13 @@ STANDING_READS = 6
 """So many fruitless looks at a standing vector make a producer send again."""
 
 
-def produce(feed: Feed, site: SiteName, *, limit: int = 500, patience: int = STANDING_READS) -> Story[End]:
+def produce(feed: Feed, site: SiteName, *, limit: int = 500, patience: int | None = None) -> Story[End]:
     """Send the rows of a feed until this site is not the active one any more.
 
     `patience` is how many fruitless looks make it send again the first time; each time that does not help, it waits
     twice as long.
     """
+    patience = STANDING_READS if patience is None else patience
     sent: Serial | None = None
     served = 0
     standing_reads, waits = 0, patience

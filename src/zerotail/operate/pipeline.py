@@ -21,8 +21,7 @@ from zerotail.flow.stage import Stage
 from zerotail.handler import Emission, Given, Handler, Record, State
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.failover import find_producers
-from zerotail.postgres.journal import find_partitions
-from zerotail.postgres.owed import find_lanes
+from zerotail.postgres.owed import find_lanes, find_partitions
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,12 +83,6 @@ def find_head(connection: Connection, stage: StageName, partition: PartitionNumb
     return None if row is None else _decode_head(row)
 
 
-def find_partitions(connection: Connection, stage: StageName) -> list[PartitionNumber]:
-    """The partitions of a stage that have a head."""
-    rows = connection.execute(b"select partition from zerotail.head where stage = %s order by partition", (stage,))
-    return [PartitionNumber(partition) for (partition,) in rows.fetchall()]
-
-
 def read_head(connection: Connection, effect: ReadHead | ClaimHead) -> HeadRead:
     """The head, and where its database stands."""
     head = find_head(connection, effect.stage, effect.partition)

@@ -16,7 +16,6 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import Drained, Feed
 from zerotail.postgres.connection import Connection, one_row
-from zerotail.postgres.journal import find_partitions
 
 _OWED = """
 select stage, channel, partition, target, to_topic, journaled, acknowledged, intended, messages, bytes
@@ -76,6 +75,12 @@ def owed_bytes(connection: Connection, stage: StageName) -> dict[PartitionNumber
 def fullest_bytes(connection: Connection, stage: StageName) -> int:
     """Bytes owed by that partition of a stage which owes the most: it is the one that holds the stage back."""
     return max(owed_bytes(connection, stage).values(), default=0)
+
+
+def find_partitions(connection: Connection, stage: StageName) -> list[PartitionNumber]:
+    """The partitions of a stage that have a head."""
+    rows = connection.execute(b"select partition from zerotail.head where stage = %s order by partition", (stage,))
+    return [PartitionNumber(partition) for (partition,) in rows.fetchall()]
 
 
 def find_lanes(connection: Connection, stages: Mapping[ChannelName, StageName]) -> list[Lane]:
