@@ -14,7 +14,7 @@ import msgspec
 from zerotail.bench.result import FlowResult, JournalCost
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
-from zerotail.drill.result import DrillResult
+from zerotail.drill.result import DrillResult, DrillSummary
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded
@@ -318,6 +318,7 @@ ANSWERS: dict[str, type] = {
     "bench-journal": JournalCost,
     "drill-list": DrillListAnswer,
     "drill-run": DrillResult,
+    "drill-runs": DrillSummary,
     "config-check": ConfigCheckAnswer,
     "config-show": ConfigShowAnswer,
     "config-schema": ConfigSchemaAnswer,

@@ -20,9 +20,10 @@ def command(rate: float, folder: str | None, as_json: bool) -> int:
     everything of east is killed with kill -9; west takes over; east comes back as standby. The receiver is the judge.
     Exits with 0 when nothing was lost, doubled or out of order.
     """
-    from zerotail.cli.drill import play, told
+    from zerotail.cli.drill import files_of, play, told
+    from zerotail.drill.run import DrillSettings
 
-    result = play("demo", 1, rate, "R2", folder)
+    result = play("demo", DrillSettings(rate=rate), "R2", files_of("demo", folder))
     if as_json:
         print_json("demo", result)
     else:

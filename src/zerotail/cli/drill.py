@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,12 @@ import click
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 
 if TYPE_CHECKING:
-    from zerotail.drill.result import DrillResult
+    from zerotail.drill.many import Planned
+    from zerotail.drill.result import DrillLine, DrillResult
+    from zerotail.drill.run import DrillSettings
 
 _RUNS = Path("drills")
+_CLASSES = ["R0", "R1", "R2", "R3"]
 
 
 @click.group("drill", epilog="Example:  zerotail drill run site-loss")
@@ -38,21 +42,45 @@ def list_scenarios(as_json: bool) -> None:
 
 @command.command("run", epilog="Example:  zerotail drill run site-loss --rate 2000 --receiver R1")
 @click.argument("scenario")
-@click.option("--seed", type=int, default=1, show_default=True, help="Noted in the report.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Chooses the moment of the fault and what is random."
+)
 @click.option(
     "--rate", type=click.FloatRange(1, 50_000), default=1000, show_default=True, help="Instructions a second."
 )
-@click.option("--receiver", type=click.Choice(["R0", "R1", "R2"]), default="R2", show_default=True, help="Its class.")
+@click.option("--count", type=click.IntRange(1_000, 10_000_000), help="Instructions in all; else as many as it takes.")
+@click.option("--strategy", type=click.Choice(["skip", "follower"]), default="skip", show_default=True, help="Noted.")
+@click.option("--receiver", type=click.Choice(_CLASSES), help="The receiver's class; else R2, at random for `random`.")
+@click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="How many, for `random`.")
 @click.option("--dir", "folder", metavar="D", help="Where history and report go; else drills/SCENARIO-TIME.")
 @json_option
-def run(scenario: str, seed: int, rate: float, receiver: str, folder: str | None, as_json: bool) -> int:
-    """Run one scenario and judge it. Exits with 0 when it passed, with 1 when it failed or proves too little."""
+def run(
+    scenario: str,
+    seed: int,
+    rate: float,
+    count: int | None,
+    strategy: str,
+    receiver: str | None,
+    runs: int,
+    folder: str | None,
+    as_json: bool,
+) -> int:
+    """Run one scenario and judge it: `all` runs each of them, `random` so many by chance, one after the other.
+
+    Exits with 0 when it passed, with 1 when it failed or proves too little; several when none has failed.
+    """
+    from zerotail.drill.many import plan_all, plan_random
+    from zerotail.drill.run import DrillSettings
     from zerotail.drill.scenarios import SCENARIOS
     from zerotail.errors import Misused
 
+    settings = DrillSettings(seed, rate, count, strategy)
+    if scenario in ("all", "random"):
+        planned = plan_all(seed, receiver) if scenario == "all" else plan_random(seed, runs, receiver)
+        return _run_many(planned, settings, files_of(scenario, folder), as_json)
     if scenario not in SCENARIOS:
         raise Misused(f"there is no scenario {scenario!r}.", code="ZT117", tries=["zerotail drill list"])
-    result = play(scenario, seed, rate, receiver, folder)
+    result = play(scenario, settings, receiver or "R2", files_of(scenario, folder))
     if as_json:
         print_json("drill-run", result)
     else:
@@ -81,7 +109,7 @@ def report(folder: Path, as_json: bool) -> int:
     return 0 if result.verdict == "passed" else 1
 
 
-def play(scenario: str, seed: int, rate: float, receiver: str, folder: str | None) -> DrillResult:
+def play(scenario: str, settings: DrillSettings, receiver: str, files: Path, *, quiet: bool = False) -> DrillResult:
     """Bring up a lab, run the scenario in it, take it down."""
     import time
 
@@ -94,21 +122,50 @@ def play(scenario: str, seed: int, rate: float, receiver: str, folder: str | Non
     def plan(where: Path) -> LabSettings:
         return LabSettings(where, receiver_class=receiver, partitions=2)
 
-    files = Path(folder) if folder else _RUNS / f"{scenario}-{time.strftime('%Y%m%d-%H%M%S')}"
+    def tell(line: str) -> None:
+        if not quiet:
+            say(f"{time.monotonic() - began:6.1f} s  {line}")
+
     with ExitStack() as while_it_comes_up:
-        tell_step = while_it_comes_up.enter_context(steps_display("lab up"))
-        with temporary_lab(plan, lambda step: tell_step(step.part, step.done)) as layout:
+        tell_step = None if quiet else while_it_comes_up.enter_context(steps_display("lab up"))
+        with temporary_lab(plan, lambda step: tell_step(step.part, step.done) if tell_step else None) as layout:
             while_it_comes_up.close()
             began = time.monotonic()
-            result = run_drill(
-                layout,
-                SCENARIOS[scenario],
-                seed=seed,
-                rate=rate,
-                folder=files.resolve(),
-                tell=lambda line: say(f"{time.monotonic() - began:6.1f} s  {line}"),
-            )
-    return result
+            return run_drill(layout, SCENARIOS[scenario], settings, files.resolve(), tell)
+
+
+def files_of(scenario: str, folder: str | None) -> Path:
+    """Where a run's files go."""
+    import time
+
+    return Path(folder) if folder else _RUNS / f"{scenario}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _run_many(planned: list[Planned], settings: DrillSettings, files: Path, as_json: bool) -> int:
+    """One drill after the other, a line for each; 1 when one has failed."""
+    import msgspec
+
+    from zerotail.drill.many import run_all
+
+    def run_one(one: Planned, folder: Path) -> DrillResult:
+        return play(one.scenario, replace(settings, seed=one.seed), one.receiver, folder, quiet=True)
+
+    summary = run_all(planned, files, run_one, lambda line: say(_line_told(line)), settings.seed)
+    (files / "summary.json").write_bytes(msgspec.json.encode(summary))
+    if as_json:
+        print_json("drill-runs", summary)
+    else:
+        print_answer(
+            f"{tick(not summary.failed, sys.stdout)} {summary.runs} drills: {summary.passed} passed, "
+            f"{summary.failed} failed, {summary.undecided} undecided; {files / 'summary.json'}"
+        )
+    return 1 if summary.failed else 0
+
+
+def _line_told(line: DrillLine) -> str:
+    outage = "–" if line.outage_seconds is None else f"{line.outage_seconds:.2f} s"
+    head = f"{line.verdict:<10} {line.scenario:<30} {line.receiver}  seed {line.seed:<6} {line.seconds:5.1f} s"
+    return f"{head}  outage {outage}  {line.why}".rstrip()
 
 
 def told(result: DrillResult) -> str:

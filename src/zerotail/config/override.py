@@ -28,6 +28,7 @@ RESERVED_VARIABLES = frozenset(
         "ZEROTAIL_STATE",
         "ZEROTAIL_LAB_DIR",
         "ZEROTAIL_LAB_FOLDER",
+        "ZEROTAIL_LAB_HISTORY",
         "ZEROTAIL_LAB_PART",
     }
 )

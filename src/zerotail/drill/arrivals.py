@@ -29,6 +29,9 @@ class Arrival:
 
     given_at: float
     arrived_at: float
+    partition: int = 0
+    number: int = 0
+    producer: int = 0
 
 
 def read_arrivals(
@@ -66,5 +69,5 @@ def _of_partition(
             for step in range(count):
                 at, given_at = arrived.get(position + 1), given[producer].get(first + step)
                 if at is not None and given_at is not None:
-                    yield Arrival(given_at, at)
+                    yield Arrival(given_at, at, partition, position + 1, producer)
                 position += 1

@@ -4,31 +4,39 @@
 2. A batch whose outcome is unknown is submitted again, under the same identifiers, until it is acknowledged: that is
    what a client does that got no answer.
 3. Every instruction says in its identifier which number it is, so the judge can tell what is missing.
+4. A **patient** client trusts the commit alone and waits in it for the standby. Whatever its commit says, nobody may
+   tell it that it was accepted: it never asked the gate. Its instruction stays unknown, and is not submitted again.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from functools import partial
+from threading import Event, Lock, Thread
 
 import msgspec
 
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability
-from zerotail.core.identity import Lsn, SiteName
+from zerotail.core.identity import Lsn, PartitionNumber, ProducerName, SiteName
+from zerotail.core.record import digest_of
 from zerotail.deadline import Deadline
-from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.drill.history import AnyEvent, SubmitAccepted, SubmitInvoked, SubmitUnknown
+from zerotail.errors import Refused, Unavailable, Unfinished, ZerotailError
 from zerotail.lab.payments import account_name, partition_of
 from zerotail.ports import Standing
 from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.gate import wait_until_gate_opens
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_position
+from zerotail.postgres.transaction import cut_after
 
 _STEP_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
 _AGAIN_SECONDS = 0.05
+_PATIENT_SECONDS = 120.0
 _SUBMIT = """
 insert into zerotail.submission (producer, partition, id, value)
 select producer.producer, row.partition, row.id, row.value
@@ -38,6 +46,8 @@ select producer.producer, row.partition, row.id, row.value
                     where known.producer = producer.producer and known.id = row.id)
 on conflict do nothing
 """
+Transforms = dict[str, Callable[[bytes], bytes]]
+"""What producers, by name, make of their rows: a record is compared with what it was made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,67 +59,114 @@ class Pair:
     other: str
 
 
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """What a client submits."""
+
+    id: str
+    producer: ProducerName
+    partition: PartitionNumber
+    value: bytes
+
+
 @dataclass(slots=True)
 class Business:
     """Submits at a given rate from a thread of its own."""
 
     configurations: dict[SiteName, Configuration]
     """As each site sees the world."""
+    transforms: Transforms
     rate: float
+    count: int | None = None
+    """So many in all; None: until it is stopped."""
     accounts: int = 2_000
     acknowledged: int = 0
     """So many instructions, from number 1 on, are known to be accepted."""
+    noted: list[AnyEvent] = field(default_factory=list)
+    """What the clients asked and were told."""
     _stop: Event = field(default_factory=Event)
-    _thread: Thread | None = None
+    _threads: list[Thread] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+    _patient: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything that was to be submitted is acknowledged."""
+        return self.count is not None and self.acknowledged >= self.count
 
     def start(self) -> None:
         """Begin to submit."""
-        self._thread = Thread(target=self._work, name="business", daemon=True)
-        self._thread.start()
+        self._begin(self._work, "business")
 
     def stop(self) -> None:
         """Submit nothing more; what was begun is finished first, or given up when nobody takes it."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
+        for thread in self._threads:
+            thread.join()
+
+    def submit_patiently(self, site: SiteName, clients: int) -> None:
+        """Let so many clients submit one instruction each, by a commit that waits for the standby."""
+        for _ in range(clients):
+            self._patient += 1
+            name = f"p-{self._patient}"
+            instruction = self._instruction(0, name)
+            self._begin(partial(self._wait_in_commit, self._pair(site), instruction), name)
+
+    def _begin(self, work: Callable[[], None], name: str) -> None:
+        thread = Thread(target=work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _work(self) -> None:
-        size = max(1, int(self.rate * _STEP_SECONDS))
         began, due = time.monotonic(), 0
-        while not self._stop.is_set():
-            first = self.acknowledged + 1
-            self._submit_until_acknowledged(first, size)
+        while not self._stop.is_set() and not self.finished:
+            rate = self.rate
+            size = max(1, int(rate * _STEP_SECONDS))
+            if self.count is not None:
+                size = min(size, self.count - self.acknowledged)
+            self._submit_until_acknowledged(
+                [self._instruction(self.acknowledged + step) for step in range(1, size + 1)]
+            )
             due += size
             # Who was held up does not catch up: a client that waits does not ask for more.
-            wait = began + due / self.rate - time.monotonic()
+            wait = began + due / rate - time.monotonic()
             if wait > 0:
                 self._stop.wait(wait)
-            else:
+            if wait <= 0 or rate != self.rate:
                 began, due = time.monotonic(), 0
 
-    def _submit_until_acknowledged(self, first: int, size: int) -> None:
+    def _submit_until_acknowledged(self, batch: list[Instruction]) -> None:
         sites = list(self.configurations)
         turn = 0
+        self._note(self._invoked(one) for one in batch)
         while not self._stop.is_set():
             site = sites[turn % len(sites)]
             try:
-                if self._submit(self._pair(site), first, size):
-                    self.acknowledged = first + size - 1
+                if self._submit(self._pair(site), batch):
+                    self._note(SubmitAccepted(id=one.id, time=time.monotonic_ns()) for one in batch)
+                    self.acknowledged += len(batch)
                     self.configurations = {site: self.configurations[site], **self.configurations}
                     return
-            except (Unavailable, Refused, Unfinished):
-                pass  # nobody knows: the same batch again, at whichever site is active then
+            except (Unavailable, Refused, Unfinished) as error:
+                # Nobody knows: the same batch again, at whichever site is active then.
+                self._note(
+                    SubmitUnknown(id=one.id, reason=error.message, time=time.monotonic_ns()) for one in batch[:1]
+                )
             turn += 1
             self._stop.wait(_AGAIN_SECONDS)
 
-    def _submit(self, pair: Pair, first: int, size: int) -> bool:
+    def _submit(self, pair: Pair, batch: list[Instruction]) -> bool:
         """Whether a site took the batch; False when it is not the active one."""
-        with session(pair.own, Deadline.after(_ANSWER_SECONDS)) as connection:
+        # A frozen server accepts a session and is silent: the client cuts the line itself.
+        with (
+            session(pair.own, Deadline.after(_ANSWER_SECONDS)) as connection,
+            cut_after(connection, 2 * _ANSWER_SECONDS),
+        ):
             standing = read_standing(connection)
             if not standing.live_at(pair.site):
                 return False
             connection.execute(b"set synchronous_commit = local")
-            connection.execute(_SUBMIT.encode(), self._rows(first, size))
+            connection.execute(_SUBMIT.encode(), _columns(batch))
             position = read_position(connection)
             self._pass_gate(connection, standing, pair.other, position)
         return True
@@ -121,18 +178,38 @@ class Business:
         with session(other, deadline) as standby:
             wait_until_gate_opens(primary, standby, position, deadline)
 
-    def _rows(self, first: int, size: int) -> tuple[list[str], list[int], list[str], list[bytes]]:
+    def _wait_in_commit(self, pair: Pair, instruction: Instruction) -> None:
+        self._note([self._invoked(instruction)])
+        try:
+            with session(pair.own, Deadline.after(_PATIENT_SECONDS)) as connection:
+                connection.execute(b"set synchronous_commit = on")
+                connection.execute(_SUBMIT.encode(), _columns([instruction]))
+            said = "the commit returned, and nobody asked the gate"
+        except ZerotailError as error:
+            said = error.message
+        self._note([SubmitUnknown(id=instruction.id, reason=said, time=time.monotonic_ns())])
+
+    def _note(self, events: Iterable[AnyEvent]) -> None:
+        with self._lock:
+            self.noted.extend(events)
+
+    def _invoked(self, one: Instruction) -> SubmitInvoked:
+        transform = self.transforms.get(one.producer)
+        record = transform(one.value) if transform else one.value
+        digest = digest_of(record).hex()
+        return SubmitInvoked(
+            id=one.id, producer=one.producer, partition=one.partition, digest=digest, time=time.monotonic_ns()
+        )
+
+    def _instruction(self, number: int, name: str | None = None) -> Instruction:
         configuration = next(iter(self.configurations.values()))
         producers = list(configuration.producers.items())
-        names, partitions, ids, values = [], [], [], []
-        for number in range(first, first + size):
-            name, producer = producers[number % len(producers)]
-            account = account_name(number * 7919 % self.accounts)
-            names.append(str(name))
-            partitions.append(partition_of(account, configuration.topics[producer.topic].partitions))
-            ids.append(identifier(number))
-            values.append(msgspec.json.encode({"id": identifier(number), "account": account, "amount": number % 100}))
-        return names, partitions, ids, values
+        producer, settings = producers[number % len(producers)]
+        account = account_name(number * 7919 % self.accounts)
+        partition = partition_of(account, configuration.topics[settings.topic].partitions)
+        named = name or identifier(number)
+        value = msgspec.json.encode({"id": named, "account": account, "amount": number % 100})
+        return Instruction(named, producer, PartitionNumber(partition), value)
 
     def _pair(self, site: SiteName) -> Pair:
         sites = self.configurations[site].sites
@@ -143,3 +220,12 @@ class Business:
 def identifier(number: int) -> str:
     """The identifier of an instruction."""
     return f"d-{number}"
+
+
+def _columns(batch: list[Instruction]) -> tuple[list[str], list[int], list[str], list[bytes]]:
+    return (
+        [str(one.producer) for one in batch],
+        [int(one.partition) for one in batch],
+        [one.id for one in batch],
+        [one.value for one in batch],
+    )

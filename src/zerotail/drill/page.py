@@ -1,122 +1,148 @@
-"""The report of a drill: one HTML file without references to anything outside.
+"""The report of a drill: one HTML file without references to anything outside, to be handed on as it is.
 
-Verdict and figures, what the customer saw (messages received per 100 ms), the time line of what happened, the faults
-with their evidence, versions. Drawn as plain SVG, readable on paper.
+Verdict and figures first; then what the customer saw, the steps, the order around the break; then everything that
+happened, the evidence for each fault, what the judges say, and on what it all ran.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from zerotail.drill.arrivals import Arrival
-from zerotail.drill.rehearsal import Event
+from zerotail.drill.drawing import SITE_COLOURS, Bar, Mark, Told, draw_order, draw_received, draw_steps
+from zerotail.drill.rehearsal import CHANNEL, Event, Rehearsal
 from zerotail.drill.result import DrillResult
+from zerotail.lab.receiver.protocol import Attempt, MessageAttempt, Verdict
 
-_WIDTH, _HEIGHT = 960, 160
-_STEP_SECONDS = 0.1
 _STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #1b1f24 }
-h1 { font-size: 1.5em } h2 { font-size: 1.1em; margin-top: 2em }
-.verdict { display: inline-block; padding: .3em .8em; border: 2px solid; border-radius: 6px; font-weight: 600 }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #1b1f24 }
+h1 { font-size: 1.6em; margin-bottom: .2em } h2 { font-size: 1.15em; margin: 2em 0 .4em }
+.quiet { color: #57606a }
+.verdict { display: inline-block; padding: .25em .8em; border: 2px solid; border-radius: 6px; font-weight: 700 }
 .passed { color: #116329 } .failed { color: #a40e26 } .undecided { color: #7d4e00 }
-table { border-collapse: collapse } td, th { text-align: left; padding: .25em 1em .25em 0; vertical-align: top }
-td.number { text-align: right; font-variant-numeric: tabular-nums }
-tr.fault td { color: #a40e26 } tr.act td { font-weight: 600 } svg { width: 100%; height: auto; background: #f6f8fa }
+.figures { display: flex; flex-wrap: wrap; gap: .6em; margin: 1em 0 }
+.figures div { border: 1px solid #d0d7de; border-radius: 6px; padding: .4em .9em; min-width: 6.5em }
+.figures b { display: block; font-size: 1.35em; font-variant-numeric: tabular-nums }
+.figures span { color: #57606a; font-size: .87em }
+table { border-collapse: collapse } td, th { text-align: left; padding: .2em 1em .2em 0; vertical-align: top }
+th { font-weight: 600; white-space: nowrap }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+tr.fault td { color: #a40e26 } tr.act td { font-weight: 600 } tr.step td { color: #57606a }
+svg { width: 100%; height: auto; background: #f6f8fa; border-radius: 4px; margin-bottom: .4em }
+.key { margin-right: 1.2em; white-space: nowrap }
+.key i { display: inline-block; width: .9em; height: .9em; margin-right: .35em; vertical-align: -.08em }
+pre { background: #f6f8fa; padding: .8em; overflow-x: auto; font-size: 12.5px; white-space: pre-wrap }
+@media print { body { margin: 0; max-width: none } h2 { break-after: avoid } svg, tr { break-inside: avoid } }
 """
 
 
 def write_page(
-    path: Path, result: DrillResult, events: Sequence[Event], arrivals: Sequence[Arrival], versions: dict[str, str]
+    path: Path,
+    result: DrillResult,
+    stage: Rehearsal,
+    arrivals: Sequence[Arrival],
+    attempts: Sequence[Attempt],
+    versions: Mapping[str, str],
 ) -> None:
     """Write the report."""
+    zero = stage.faults[0].at if stage.faults else stage.asked_at or stage.events[0].at
+    messages = _told(arrivals, attempts)
     title = f"Drill {result.scenario}"
-    body = [
+    verdict = stage.history.parent / "verdict.txt"
+    sections = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="verdict {result.verdict}">{result.verdict.upper()}</p>',
+        f'<p><span class="verdict {result.verdict}">{result.verdict.upper()}</span></p>',
+        f'<p class="quiet">Stated beforehand: {escape(result.allowed)}.</p>',
         _figures(result),
         "<h2>What the customer saw</h2>",
-        f"<p>Messages received per {_STEP_SECONDS * 1000:.0f} ms; red lines are faults, dark ones the acts.</p>",
-        _received(events, arrivals),
-        "<h2>What happened</h2>",
-        _time_line(events),
+        f"<p>Messages received per 100 ms, from {_sites()}. Red lines are faults, dashed ones acts of an operator.</p>",
+        draw_received(messages, _marks(stage.events), zero),
+        "<h2>Steps of the acts</h2>",
+        draw_steps([Bar(f"{one.act}: {one.step}", one.began_at, one.ended_at) for one in stage.steps], zero),
+        "<h2>Order around the break</h2>",
+        "<p>Whose records stand behind the messages, in the order of their numbers; below, which site sent them.</p>",
+        draw_order(messages, _producers(stage)),
         "<h2>Did the faults bite?</h2>",
         _faults(result),
-        "<h2>What the judge says</h2>",
+        "<h2>What the judges say</h2>",
         "<ul>" + "".join(f"<li>{escape(reason)}</li>" for reason in result.reasons) + "</ul>",
+        f"<pre>{escape(verdict.read_text())}</pre>" if verdict.exists() else "",
+        "<h2>What happened</h2>",
+        _time_line(stage.events, zero),
         "<h2>Run on</h2>",
-        _table(list(versions.items())),
+        _table([*versions.items(), *_settings(result)]),
+        f"<pre>{escape(stage.config(stage.active).read_text())}</pre>",
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
-    path.write_text(f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(body)}</body></html>\n")
+    path.write_text(f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n')
+
+
+def _told(arrivals: Sequence[Arrival], attempts: Sequence[Attempt]) -> list[Told]:
+    sites: dict[tuple[int, int], str] = {}
+    for one in attempts:
+        if isinstance(one, MessageAttempt) and one.channel == CHANNEL and one.verdict is Verdict.ACCEPTED:
+            sites.setdefault((one.partition, one.number), one.site)
+    return [
+        Told(one.arrived_at, sites[one.partition, one.number], one.partition, one.number, one.producer)
+        for one in arrivals
+    ]
 
 
 def _figures(result: DrillResult) -> str:
-    seconds = {
-        "fault to command": result.detect_seconds,
-        "command to promoted": result.promote_seconds,
-        "command to first new message": result.takeover_seconds,
-        "fault to first new message": result.outage_seconds,
+    def seconds(value: float | None) -> str:
+        return "–" if value is None else f"{value:.2f} s"
+
+    shown = {
+        "lost": f"{result.lost:,}",
+        "duplicated": f"{result.duplicated:,}",
+        "reordered": f"{result.reordered:,}",
+        "in doubt": f"{result.in_doubt:,}",
+        "acknowledged": f"{result.submitted:,}",
+        "received": f"{result.received:,}",
+        "fault to command": seconds(result.detect_seconds),
+        "command to promoted": seconds(result.promote_seconds),
+        "command to first new": seconds(result.takeover_seconds),
+        "fault to first new": seconds(result.outage_seconds),
     }
-    rows = [
-        ("acknowledged instructions", f"{result.submitted:,}"),
-        ("messages received", f"{result.received:,}"),
-        ("lost", str(result.lost)),
-        ("duplicated", str(result.duplicated)),
-        ("reordered", str(result.reordered)),
-        ("in doubt", str(result.in_doubt)),
-        *((name, "–" if value is None else f"{value:.2f} s") for name, value in seconds.items()),
+    cards = "".join(f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for name, value in shown.items())
+    return f'<div class="figures">{cards}</div>'
+
+
+def _settings(result: DrillResult) -> list[tuple[str, str]]:
+    return [
         ("receiver", result.receiver),
         ("instructions per second", f"{result.rate:,.0f}"),
+        ("strategy", result.strategy),
         ("seed", str(result.seed)),
+        ("seconds", f"{result.seconds:.1f}"),
     ]
-    return _table(rows, numbers=True)
 
 
-def _table(rows: Sequence[tuple[str, str]], *, numbers: bool = False) -> str:
-    kind = ' class="number"' if numbers else ""
-    lines = (f"<tr><th>{escape(name)}</th><td{kind}>{escape(value)}</td></tr>" for name, value in rows)
+def _producers(stage: Rehearsal) -> dict[int, str]:
+    return {number: str(name) for name, number in stage.producers.items()}
+
+
+def _marks(events: Sequence[Event]) -> list[Mark]:
+    return [Mark(one.at, one.kind == "fault", one.what) for one in events if one.kind in ("fault", "act")]
+
+
+def _sites() -> str:
+    keys = (
+        f'<span class="key"><i style="background:{colour}"></i>{name}</span>' for name, colour in SITE_COLOURS.items()
+    )
+    return " ".join(keys)
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    lines = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
     return f"<table>{''.join(lines)}</table>"
 
 
-def _received(events: Sequence[Event], arrivals: Sequence[Arrival]) -> str:
-    if not arrivals:
-        return "<p>Nothing was received.</p>"
-    start = min(one.arrived_at for one in arrivals) - 1
-    end = max(events[-1].at, *(one.arrived_at for one in arrivals))
-    counts = Counter(int((one.arrived_at - start) / _STEP_SECONDS) for one in arrivals)
-    most, steps = max(counts.values()), max(1, int((end - start) / _STEP_SECONDS) + 1)
-    width = _WIDTH / steps
-    bars = [
-        _bar(place * width, max(width, 0.5), count / most * (_HEIGHT - 20)) for place, count in sorted(counts.items())
-    ]
-    marks = [
-        _mark((event.at - start) / (end - start) * _WIDTH, event)
-        for event in events
-        if event.kind in ("fault", "act") and event.at > start
-    ]
-    legend = f'<text x="4" y="14" font-size="12">{most} messages</text>'
-    foot = f'<text x="{_WIDTH - 70}" y="14" font-size="12">{end - start:.0f} s</text>'
-    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">{"".join(bars)}{"".join(marks)}{legend}{foot}</svg>'
-
-
-def _bar(left: float, width: float, height: float) -> str:
-    place = f'x="{left:.1f}" y="{_HEIGHT - height:.1f}"'
-    return f'<rect {place} width="{width:.2f}" height="{height:.1f}" fill="#316dca"/>'
-
-
-def _mark(left: float, event: Event) -> str:
-    colour = "#cf222e" if event.kind == "fault" else "#1b1f24"
-    line = f'<line x1="{left:.1f}" x2="{left:.1f}" y1="0" y2="{_HEIGHT}" stroke="{colour}">'
-    return f"{line}<title>{escape(event.what)}</title></line>"
-
-
-def _time_line(events: Sequence[Event]) -> str:
-    first = events[0].at
+def _time_line(events: Sequence[Event], zero: float) -> str:
     rows = (
-        f'<tr class="{escape(event.kind)}"><td class="number">{event.at - first:.2f} s</td>'
+        f'<tr class="{escape(event.kind)}"><td class="number">{event.at - zero:+.2f} s</td>'
         f"<td>{escape(event.kind)}</td><td>{escape(event.what)}</td></tr>"
         for event in events
     )

@@ -1,18 +1,23 @@
 """A disaster rehearsed on real processes: two sites, the example system, a business, a receiver as the judge.
 
-A scenario (`scenarios.py`) says what happens; here is what it can do: start a site's processes, kill, freeze and thaw
-it, change roles, wait until the outside hears of something new. Everything that happens is noted with its time.
+A scenario (`scenarios.py`) says what happens. Here is the stage: the processes of both sites, which of them is active,
+the acts that change roles, what the outside has. The blows that fall on it are in `blows.py`. Everything that happens
+is noted with its time.
+
+1. A scenario speaks of the active site and the standby, never of east and west: it can begin with either.
+2. What a scenario promises and does not hold is a finding, and the drill has failed.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,19 +25,24 @@ from typing import Any
 import msgspec
 import yaml
 
+from zerotail.code import find_code_beside
 from zerotail.config import Configuration, load
-from zerotail.core.identity import SiteName
+from zerotail.core.identity import Epoch, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.business import Business
+from zerotail.drill.sender import HISTORY_VARIABLE
+from zerotail.errors import Unavailable, ZerotailError
 from zerotail.lab.example import CONFIGURATION
-from zerotail.lab.fault import FaultReport, continue_target, kill_target, stop_target
+from zerotail.lab.fault import FaultReport, start_target
 from zerotail.lab.layout import SITES, Layout
 from zerotail.lab.process import session_members
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
+from zerotail.lab.site import other_site
 from zerotail.operate.act import ActReport, Operator
 from zerotail.operate.handover import plan_handover, run_handover
 from zerotail.operate.notebook import Notebook
+from zerotail.operate.pipeline import transforms_of
 from zerotail.operate.rejoin import plan_rejoin, run_rejoin
 from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
 from zerotail.operate.world import observe_world
@@ -40,8 +50,11 @@ from zerotail.postgres.connection import session
 from zerotail.postgres.owed import observe_drained
 
 CHANNEL, STAGE = "bank", "settle"
-_PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 90.0
+_FIRST_RATE = 40.0
+"""Until the first message is outside: a cold flow that meets a storm only shows how cold it was."""
 Tell = Callable[[str], None]
+HearStep = Callable[[str, bool], None]
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -53,30 +66,82 @@ class Event(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
+class Fault:
+    """A blow that fell, and when it was taken back, if it was."""
+
+    report: FaultReport
+    at: float
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStep:
+    """One step of an act, for the time line."""
+
+    act: str
+    step: str
+    began_at: float
+    ended_at: float
+
+
+@dataclass(slots=True)
 class Rehearsal:
     """The stage on which a scenario is played."""
 
     layout: Layout
     rate: float
+    seed: int
+    history: Path
+    """Where witnesses write."""
     tell: Tell
+    count: int | None = None
+    scale: float = 1.0
+    """How much longer or shorter the waits for messages are than usual."""
     events: list[Event] = field(default_factory=list)
-    faults: list[FaultReport] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     acts: list[ActReport] = field(default_factory=list)
+    steps: list[TimedStep] = field(default_factory=list)
+    gated_at: dict[Epoch, float] = field(default_factory=dict)
+    """When an epoch that was exposed went back behind the gate."""
+    findings: list[str] = field(default_factory=list)
+    """Promises that were not kept."""
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    strays: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    """Processes that are not a site's own any more, or not its only ones."""
+    producers: dict[str, int] = field(default_factory=dict)
+    """The numbers of the producers, when the end was read."""
     active: str = SITES[0]
     fault_at: float | None = None
     asked_at: float | None = None
     promoted_at: float | None = None
+    random: random.Random = field(init=False)
+    business: Business = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Load what the business has to know of the example."""
+        self.random = random.Random(self.seed)  # noqa: S311 - it chooses moments
+        find_code_beside(self.config(SITES[0]))
+        configurations = {SiteName(site): load(self.config(site)) for site in SITES}
+        transforms = transforms_of(configurations[SiteName(SITES[0])])
+        self.business = Business(configurations, transforms, _FIRST_RATE, self.count)
 
     @property
-    def configurations(self) -> dict[SiteName, Configuration]:
-        """As each site sees the world."""
-        return {SiteName(site): load(self.config(site)) for site in SITES}
+    def standby(self) -> str:
+        """The site that is not active."""
+        return other_site(self.active)
 
     @property
     def database(self) -> str:
         """The database of the active site."""
-        return load(self.config(self.active)).sites[SiteName(self.active)].database.dsn.reveal()
+        return self.dsn(self.active)
+
+    def dsn(self, site: str) -> str:
+        """The database of a site."""
+        return self.configuration(site).sites[SiteName(site)].database.dsn.reveal()
+
+    def configuration(self, site: str) -> Configuration:
+        """What runs in a site is configured so."""
+        return load(self.config(site))
 
     def config(self, site: str) -> Path:
         """The configuration of what runs in a site."""
@@ -89,34 +154,65 @@ class Rehearsal:
         self.tell(what)
         return event.at
 
+    def promise(self, what: str, kept: bool) -> None:
+        """Something that must hold, and whether it did."""
+        if not kept:
+            self.findings.append(f"not kept: {what}")
+        self.note("promise", f"{'kept' if kept else 'NOT KEPT'}: {what}")
+
     # Processes.
 
     def start_site(self, site: str, *, standby: bool = False) -> None:
         """Start a site's processes; with `standby` they wait, warm, for their turn."""
-        command = [sys.executable, "-m", "zerotail", "run", "all", "--site", site, "--config", str(self.config(site))]
+        self._log(site).unlink(missing_ok=True)
+        words = ["all", *(["--standby"] if standby else [])]
+        self.processes[site] = self.start_process(site, *words)
+        self.note("start", f"{site}: processes started{', waiting for their turn' if standby else ''}")
+
+    def start_process(self, site: str, *words: str) -> subprocess.Popen[bytes]:
+        """One `zerotail run` of a site, in a session of its own."""
+        command = [sys.executable, "-m", "zerotail", "run", *words, "--site", site, "--config", str(self.config(site))]
         with self._log(site).open("ab") as log:
-            self.processes[site] = subprocess.Popen(
-                [*command, *(["--standby"] if standby else [])],
+            return subprocess.Popen(
+                command,
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
+                env={**os.environ, HISTORY_VARIABLE: str(self.history)},
             )
-        self.note("start", f"{site}: processes started{', waiting for their turn' if standby else ''}")
 
     def wait_until_says(self, site: str, *words: str) -> None:
         """Return when the processes of a site have said so."""
-        wait_until(
-            f"{site} says {' and '.join(words)}",
-            lambda: all(word in self._log(site).read_text(errors="replace") for word in words),
-            Deadline.after(_PATIENCE_SECONDS),
-            every_seconds=0.1,
-        )
+        try:
+            wait_until(
+                f"{site} says {' and '.join(words)}",
+                lambda: all(word in self.log_of(site) for word in words) or self._has_ended(site),
+                Deadline.after(PATIENCE_SECONDS),
+                every_seconds=0.1,
+            )
+        except Unavailable as late:
+            said = self.log_of(site).strip().splitlines()[-3:]
+            raise Unavailable(f"{late.message}; it said last: {' / '.join(said) or 'nothing'}") from late
+        if self._has_ended(site):
+            raise Unavailable(f"the processes of {site} have ended: {self.log_of(site).strip()[-300:]}")
 
-    def signal_processes(self, site: str, number: signal.Signals) -> int:
-        """Send a signal to every process of ours in a site; how many there are."""
+    def _has_ended(self, site: str) -> bool:
         process = self.processes.get(site)
-        if process is None or process.poll() is not None:
+        return process is not None and process.poll() is not None
+
+    def wait_until_warm(self, site: str) -> None:
+        """Return when the processes of a standby could begin at once."""
+        self.wait_until_says(site, "warm, until")
+
+    def log_of(self, site: str) -> str:
+        """What the processes of a site have said so far."""
+        path = self._log(site)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def signal_processes(self, process: subprocess.Popen[bytes] | None, number: signal.Signals) -> int:
+        """Send a signal to every process of a session; how many there are."""
+        if process is None:
             return 0
         members = session_members(process.pid)
         for pid in members:
@@ -125,88 +221,95 @@ class Rehearsal:
         return len(members)
 
     def end(self) -> None:
-        """End whatever still runs."""
-        for process in self.processes.values():
-            for pid in session_members(process.pid):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        """End whatever of ours still runs."""
+        self.business.stop()
+        for process in (*self.processes.values(), *self.strays):
+            self.signal_processes(process, signal.SIGKILL)
             process.wait()
 
-    # Faults.
+    def start_servers(self, target: str) -> None:
+        """Start what of a target is not running."""
+        report = start_target(self.layout, target)
+        self.note("heal", f"{target}: {'; '.join(report.evidence)}")
 
-    def kill_site(self, site: str) -> None:
-        """Everything of a site at once: servers and our own processes."""
-        count = self.signal_processes(site, signal.SIGKILL)
-        report = kill_target(self.layout, site)
-        self._bit(
-            FaultReport(
-                "site-loss",
-                site,
-                report.bit and count > 0,
-                (f"{count} processes of ours killed", *report.evidence),
-            )
-        )
+    def bit(self, report: FaultReport) -> Fault:
+        """Note a blow."""
+        at = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
+        fault = Fault(report, at)
+        self.faults.append(fault)
+        self.fault_at = at
+        return fault
 
-    def kill_part(self, part: str) -> None:
-        """One server."""
-        self._bit(kill_target(self.layout, part))
-
-    def freeze_site(self, site: str) -> None:
-        """A site that stands still, and may go on later."""
-        count = self.signal_processes(site, signal.SIGSTOP)
-        report = stop_target(self.layout, site)
-        self._bit(FaultReport("freeze", site, report.bit, (f"{count} processes of ours stopped", *report.evidence)))
-
-    def thaw_site(self, site: str) -> None:
-        """The frozen site goes on, and does not know what happened meanwhile."""
-        self.signal_processes(site, signal.SIGCONT)
-        report = continue_target(self.layout, site)
-        self.note("fault", f"{site} goes on: {'; '.join(report.evidence)}")
-
-    def _bit(self, report: FaultReport) -> None:
-        self.faults.append(report)
-        self.fault_at = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
+    def healed(self, fault: Fault, how: str) -> None:
+        """Note that a blow was taken back."""
+        fault.ended_at = self.note("heal", how)
 
     # Acts.
 
-    def take_over(self, to: str) -> None:
-        """The other site becomes the active one."""
-        operator = self._operator(to)
-        self.asked_at = self.note("act", f"takeover to {to}")
+    def take_over(self, to: str, stated: Statements | None = None, hear: HearStep | None = None) -> None:
+        """A site becomes the active one, or goes on alone if the other was stated to be out."""
+        stated = stated or Statements()
+        operator = self._operator(to, "takeover", hear)
+        self.asked_at = self.note("act", f"takeover to {to} {' '.join(stated.flags)}".strip())
         world = observe_world(operator.configuration)
-        planned = plan_takeover(operator.configuration, world, SiteName(to), Statements())
-        self._done(run_takeover(operator, planned, ()), to)
+        planned = plan_takeover(operator.configuration, world, SiteName(to), stated)
+        self.done(run_takeover(operator, planned, stated.flags), to)
 
     def hand_over(self, to: str) -> None:
         """The active role moves, with nothing in doubt."""
-        operator = self._operator(to)
+        operator = self._operator(to, "handover")
         self.asked_at = self.note("act", f"handover to {to}")
         world = observe_world(operator.configuration)
-        self._done(run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
+        self.done(run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
 
     def rejoin(self, site: str) -> None:
         """A lost site comes back as standby."""
-        operator = self._operator(self.active)
+        operator = self._operator(self.active, "rejoin")
         self.note("act", f"rejoin of {site}")
         world = observe_world(operator.configuration)
         planned = plan_rejoin(operator.configuration, world, SiteName(site))
         accepted = () if world.of(SiteName(site)) is not None else (f"--accept-lost-database {site}",)
         report = run_rejoin(operator, planned, accepted)
-        self.acts.append(report)
+        self._gated(report)
         self.note("act", f"{site} is back as standby after {report.seconds:.1f} s")
 
-    def _operator(self, site: str) -> Operator:
-        def tell(step: str, done: bool) -> None:
-            at = self.note("step", f"{step} {'done' if done else '…'}")
-            if done and step == "promote":
-                self.promoted_at = at
+    def bring_back(self, site: str) -> None:
+        """Everything of a site that was lost: its Kafka, its database as standby, its processes, warm."""
+        self.start_servers(f"{site}.kafka")
+        self.rejoin(site)
+        self.start_site(site, standby=True)
+        self.wait_until_warm(site)
 
-        return Operator(load(self.config(site)), Notebook(self.layout.path / "notes"), "drill", tell)
-
-    def _done(self, report: ActReport, to: str) -> None:
+    def done(self, report: ActReport, to: str) -> None:
+        """Note that a site is active now."""
         self.active = to
-        self.acts.append(report)
+        self._gated(report)
         self.note("act", f"{to} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
+
+    def notebook(self) -> Notebook:
+        """Where the operator's acts are noted."""
+        return Notebook(self.layout.path / "notes")
+
+    def _gated(self, report: ActReport) -> None:
+        self.acts.append(report)
+        if not report.exposed:
+            self.gated_at[report.epoch] = time.time()
+
+    def _operator(self, site: str, act: str, hear: HearStep | None = None) -> Operator:
+        began: dict[str, float] = {}
+
+        def tell(step: str, done: bool) -> None:
+            if not done:
+                began[step] = time.time()
+            else:
+                at = self.note("step", f"{step} done")
+                self.steps.append(TimedStep(act, step, began.get(step, at), at))
+                if step == "promote":
+                    self.promoted_at = at
+            if hear is not None:
+                hear(step, done)
+
+        return Operator(self.configuration(site), self.notebook(), "drill", tell)
 
     # The outside.
 
@@ -224,43 +327,53 @@ class Rehearsal:
         """How many messages the receiver has accepted."""
         return sum(one.accepted for one in self.totals())
 
-    def wait_for_more(self, count: int) -> None:
-        """Return when so many more messages were accepted."""
-        before = self.accepted()
-        wait_until(
-            f"{count} more messages are accepted",
-            lambda: self.accepted() >= before + count,
-            Deadline.after(_PATIENCE_SECONDS),
-            every_seconds=0.05,
-        )
+    def begin(self) -> None:
+        """Start both sites and the business; return when messages flow."""
+        self.start_site(self.active)
+        self.start_site(self.standby, standby=True)
+        self.wait_until_says(self.active, "running stage", "running producers")
+        self.business.start()
+        wait_until("the first message is outside", self.accepted, Deadline.after(PATIENCE_SECONDS), every_seconds=0.1)
+        self.wait_until_warm(self.standby)
+        self.business.rate = self.rate
 
-    @contextmanager
-    def business(self) -> Iterator[Business]:
-        """Instructions all the time."""
-        business = Business(self.configurations, self.rate)
-        business.start()
-        try:
-            yield business
-        finally:
-            business.stop()
+    def wait_for_new(self, count: int) -> None:
+        """Return when so many instructions that are given from now on are outside, or the business has no more."""
+        wanted = self.business.acknowledged + max(1, int(count * self.scale))
+
+        def arrived() -> bool:
+            return self.accepted() >= wanted or (self.business.finished and self._is_drained())
+
+        wait_until(f"{count} new messages are accepted", arrived, Deadline.after(PATIENCE_SECONDS), every_seconds=0.05)
+
+    def stays_silent(self, seconds: float) -> bool:
+        """Whether nothing is accepted for so long."""
+        before, deadline = self.accepted(), Deadline.after(seconds)
+        while not deadline.passed:
+            if self.accepted() != before:
+                return False
+            time.sleep(0.05)
+        return True
 
     def drain(self) -> None:
         """Return when everything submitted is applied and everything owed is acknowledged."""
-        with session(self.database, Deadline.after(_PATIENCE_SECONDS)) as connection:
+        wait_until("the flow is drained", self._is_drained, Deadline.after(PATIENCE_SECONDS), every_seconds=0.1)
 
-            def drained() -> bool:
+    def _is_drained(self) -> bool:
+        try:
+            with session(self.database, Deadline.after(2)) as connection:
                 left = observe_drained(connection)
-                return not (left.instructions or left.emissions)
-
-            wait_until("the flow is drained", drained, Deadline.after(_PATIENCE_SECONDS), every_seconds=0.1)
+        except ZerotailError:
+            return False
+        return not (left.instructions or left.emissions)
 
     def _log(self, site: str) -> Path:
         return self.layout.path / site / "run.log"
 
 
-def prepare_example(layout: Layout) -> None:
+def prepare_example(layout: Layout, *, replayed: bool) -> None:
     """Fit the example for a drill: zerotail numbers all instructions, since the business submits again what it got no
-    answer for.
+    answer for. `replayed`: after a takeover the state is rebuilt from the journal, and not taken from the database.
     """
     for site in SITES:
         path = layout.path / site / CONFIGURATION
@@ -271,4 +384,7 @@ def prepare_example(layout: Layout) -> None:
         del content["takeover"]["fence"]
         for channel in content["channels"].values():
             channel["batch"] = 1000
+        if replayed:
+            for stage in content["stages"].values():
+                stage["state"] = "replay"
         path.write_text(yaml.safe_dump(content, sort_keys=False))

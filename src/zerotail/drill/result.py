@@ -36,8 +36,38 @@ class DrillResult:
     """From the fault to that message."""
     faults: tuple[FaultTold, ...]
     history: str
+    """The folder with one file per witness."""
     report: str
     receiver: str
     rate: float
     seconds: float
+    strategy: str = "skip"
+    allowed: str = ""
+    """What was stated beforehand."""
     reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DrillLine:
+    """One run of many."""
+
+    scenario: str
+    receiver: str
+    seed: int
+    verdict: str
+    seconds: float
+    outage_seconds: float | None
+    folder: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DrillSummary:
+    """`zerotail drill run all` and `zerotail drill run random`."""
+
+    seed: int
+    runs: int
+    passed: int
+    failed: int
+    undecided: int
+    lines: tuple[DrillLine, ...]

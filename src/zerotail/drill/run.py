@@ -2,60 +2,145 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
-from zerotail.core.identity import StageName
-from zerotail.core.verdict import Outcome
+from zerotail.core.identity import ChannelName, StageName
+from zerotail.core.verdict import Verdict
+from zerotail.deadline import Deadline
 from zerotail.drill.arrivals import Arrival, read_arrivals
-from zerotail.drill.judgement import Counts, judge
+from zerotail.drill.checker import Expect, check
+from zerotail.drill.judgement import Counts, conclude, judge
 from zerotail.drill.page import write_page
+from zerotail.drill.reading import chained_bytes
 from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal, prepare_example
+from zerotail.drill.report import verdict_as_text
 from zerotail.drill.result import DrillResult, FaultTold
-from zerotail.drill.scenarios import MESSAGES_AFTER, MESSAGES_BEFORE, Scenario
+from zerotail.drill.scenarios import MESSAGES, Scenario
+from zerotail.drill.settling import Settling
+from zerotail.drill.witnesses import write_history
+from zerotail.errors import ZerotailError
 from zerotail.lab.layout import Layout
+from zerotail.lab.receiver.protocol import Attempt
 
 Tell = Callable[[str], None]
+_FEWEST_BEFORE, _MOST_BEFORE = 200, 1_200
+_LONGEST_DELAY_SECONDS = 0.2
+_PATIENCE_SECONDS = 60.0
 
 
-def run_drill(layout: Layout, scenario: Scenario, *, seed: int, rate: float, folder: Path, tell: Tell) -> DrillResult:
+@dataclass(frozen=True, slots=True)
+class DrillSettings:
+    """What a drill was asked for."""
+
+    seed: int = 1
+    rate: float = 1_000.0
+    count: int | None = None
+    """Instructions of the business in all; None: as many as the scenario needs."""
+    strategy: str = "skip"
+    scale: float = 1.0
+    """How many messages show that the flow goes on, as a share of the usual number."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """What both judges found."""
+
+    counts: Counts | None = None
+    checked: Verdict | None = None
+    arrivals: tuple[Arrival, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+
+
+def run_drill(layout: Layout, scenario: Scenario, settings: DrillSettings, folder: Path, tell: Tell) -> DrillResult:
     """Play the scenario in a lab that was just brought up; files go into `folder`."""
-    began = time.monotonic()
-    prepare_example(layout)
-    stage = Rehearsal(layout, rate, tell)
+    prepare_example(layout, replayed=scenario.replayed)
+    stage = new_stage(layout, settings, folder, tell)
     try:
-        stage.start_site("east")
-        stage.start_site("west", standby=True)
-        stage.wait_until_says("east", "running stage", "running producers")
-        stage.wait_until_says("west", "warm, until")
-        with stage.business() as business:
-            stage.wait_for_more(MESSAGES_BEFORE)
-            stage.note(
-                "load", f"{business.acknowledged} instructions acknowledged, {stage.accepted()} messages outside"
-            )
-            scenario.play(stage)
-            stage.wait_for_more(MESSAGES_AFTER)
-        stage.note("load", f"{business.acknowledged} instructions acknowledged in all")
-        stage.drain()
-        counts = judge(stage.database, business.acknowledged, CHANNEL, stage.totals())
-        began_at = stage.events[0].at
-        arrivals = read_arrivals(stage.database, stage.receiver, StageName(STAGE), CHANNEL, began_at)
+        stage.begin()
+        return play(stage, scenario, settings, folder)
     finally:
         stage.end()
-    result = _result(scenario, stage, counts, arrivals, seed=seed, seconds=time.monotonic() - began)
-    folder.mkdir(parents=True, exist_ok=True)
-    history, page = folder / "history.jsonl", folder / "report.html"
-    result = replace(result, history=str(history), report=str(page))
-    history.write_text("".join(json.dumps(msgspec.to_builtins(event)) + "\n" for event in stage.events))
+
+
+def new_stage(layout: Layout, settings: DrillSettings, folder: Path, tell: Tell) -> Rehearsal:
+    """A stage whose witnesses write below `folder`."""
+    history = folder / "history"
+    history.mkdir(parents=True, exist_ok=True)
+    return Rehearsal(layout, settings.rate, settings.seed, history, tell, settings.count, settings.scale)
+
+
+def play(stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path) -> DrillResult:
+    """Play a scenario on a stage where messages flow, and judge it."""
+    began = time.monotonic()
+    judged = Judged()
+    with Settling(stage):
+        try:
+            _play_under_load(stage, scenario)
+        except ZerotailError as error:
+            # What stands still is a finding; the judges say what it left behind.
+            stage.findings.append(f"the story ended early: {error.message}")
+            stage.note("finding", stage.findings[-1])
+        stage.business.stop()
+        stage.note("load", f"{stage.business.acknowledged} instructions acknowledged in all")
+        _try_to_drain(stage)
+    stage.end()
+    try:
+        _judge(stage, scenario, judged)
+    except ZerotailError as error:
+        stage.findings.append(f"a site could not be judged: {error.message}")
+    result = _result(scenario, stage, judged, settings, time.monotonic() - began)
+    page = folder / "report.html"
+    result = replace(result, history=str(stage.history), report=str(page))
     (folder / "result.json").write_bytes(msgspec.json.encode(result))
-    write_page(page, result, stage.events, arrivals, versions())
+    write_page(page, result, stage, judged.arrivals, judged.attempts, versions())
     return result
+
+
+def _play_under_load(stage: Rehearsal, scenario: Scenario) -> None:
+    """The scenario begins at a moment that the seed chooses."""
+    before = stage.random.randint(_FEWEST_BEFORE, _MOST_BEFORE)
+    if stage.count is not None:
+        before = min(before, stage.count // 3)
+    stage.wait_for_new(before)
+    time.sleep(stage.random.random() * _LONGEST_DELAY_SECONDS)
+    stage.note("load", f"{stage.business.acknowledged} acknowledged, {stage.accepted()} messages outside")
+    scenario.play(stage)
+    stage.wait_for_new(MESSAGES)
+    if stage.count is not None:
+        stage.wait_for_new(stage.count)
+
+
+def _try_to_drain(stage: Rehearsal) -> None:
+    try:
+        stage.drain()
+    except ZerotailError as error:
+        stage.findings.append(f"the flow did not come to rest: {error.message}")
+
+
+def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged) -> None:
+    deadline = Deadline.after(_PATIENCE_SECONDS)
+    judged.attempts = tuple(stage.receiver.attempts(deadline=deadline))
+    acknowledged = stage.business.acknowledged
+    judged.counts = judge(stage.database, acknowledged, ChannelName(CHANNEL), judged.attempts)
+    numbers = write_history(stage, judged.attempts)
+    stage.producers = {str(name): int(number) for name, number in numbers.items()}
+    began_at = stage.events[0].at
+    judged.arrivals = tuple(read_arrivals(stage.database, stage.receiver, StageName(STAGE), CHANNEL, began_at))
+    expect = Expect(
+        faults=len(scenario.faults),
+        work_during_faults=False,
+        states=(),
+        standby=False,
+        fenced_process_limit=None,
+    )
+    judged.checked = check(stage.history, expect, content_of=lambda segment: chained_bytes(segment, numbers))
+    (stage.history.parent / "verdict.txt").write_text(verdict_as_text(judged.checked))
 
 
 def versions() -> dict[str, str]:
@@ -67,39 +152,60 @@ def versions() -> dict[str, str]:
 
 
 def _result(
-    scenario: Scenario, stage: Rehearsal, counts: Counts, arrivals: list[Arrival], *, seed: int, seconds: float
+    scenario: Scenario, stage: Rehearsal, judged: Judged, settings: DrillSettings, seconds: float
 ) -> DrillResult:
     since = stage.fault_at or stage.asked_at
-    new = [one.arrived_at for one in arrivals if since is not None and one.given_at > since]
+    new = [one.arrived_at for one in judged.arrivals if since is not None and one.given_at > since]
     first = min(new, default=None)
-    reasons = [f"fault {fault.fault} on {fault.target} did not bite" for fault in stage.faults if not fault.bit]
-    if first is None:
-        reasons.append("no message of an instruction given after the fault was accepted")
-    wrong = counts.lost or counts.duplicated or counts.reordered
-    outcome = Outcome.FAILED if wrong else Outcome.UNDECIDED if reasons else Outcome.PASSED
+    counts = judged.counts or Counts(stage.business.acknowledged, 0, 0, 0, 0, 0, ())
+    open_ends = _open_ends(scenario, stage, first)
+    checked = judged.checked
+    rules = [f"{one.rule}: {one.says} ({one.count} times)" for one in checked.violations] if checked else []
+    doubts = [f"open: {one.says}" for one in checked.doubts] if checked else ["open: nothing was checked"]
+    after = None if stage.fault_at is not None and (stage.asked_at or 0) < stage.fault_at else stage.asked_at
     return DrillResult(
         scenario=scenario.name,
-        seed=seed,
-        verdict=outcome.value,
+        seed=settings.seed,
+        verdict=conclude(judged.counts, checked, stage.findings, open_ends),
         lost=counts.lost,
         duplicated=counts.duplicated,
         reordered=counts.reordered,
         in_doubt=counts.in_doubt,
         submitted=counts.submitted,
         received=counts.received,
-        detect_seconds=_between(stage.fault_at, stage.asked_at),
-        promote_seconds=_between(stage.asked_at, stage.promoted_at),
-        takeover_seconds=_between(stage.asked_at, first),
+        detect_seconds=_between(stage.fault_at, after),
+        promote_seconds=_between(after, stage.promoted_at),
+        takeover_seconds=_between(after, first),
         outage_seconds=_between(stage.fault_at, first),
-        faults=tuple(FaultTold(f"{fault.fault} {fault.target}", fault.bit, fault.evidence) for fault in stage.faults),
+        faults=tuple(
+            FaultTold(f"{fault.report.fault} {fault.report.target}", fault.report.bit, fault.report.evidence)
+            for fault in stage.faults
+        ),
         history="",
         report="",
         receiver=stage.layout.receiver_class,
         rate=stage.rate,
         seconds=round(seconds, 1),
-        reasons=(*reasons, *counts.evidence),
+        strategy=settings.strategy,
+        allowed=scenario.allowed,
+        reasons=(*stage.findings, *rules, *open_ends, *doubts, *counts.evidence),
     )
 
 
+def _open_ends(scenario: Scenario, stage: Rehearsal, first: float | None) -> list[str]:
+    """What leaves the verdict open."""
+    told = [f"{fault.report.fault} {fault.report.target}" for fault in stage.faults if not fault.report.bit]
+    reasons = [f"open: {one} did not bite" for one in told]
+    fell = [fault.report.fault for fault in stage.faults]
+    reasons += [
+        f"open: the fault {wanted} was never there"
+        for wanted in scenario.faults
+        if not any(one.startswith(wanted) for one in fell)
+    ]
+    if first is None:
+        reasons.append("open: no message of an instruction given after the fault was accepted")
+    return reasons
+
+
 def _between(start: float | None, end: float | None) -> float | None:
-    return None if start is None or end is None else round(end - start, 3)
+    return None if start is None or end is None or end < start else round(end - start, 3)

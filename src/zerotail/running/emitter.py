@@ -12,11 +12,14 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event, Lock, Thread
 
 from zerotail.channel.configured import open_receiver, outside_channels, sender_of
+from zerotail.channel.receiver import Receiver
 from zerotail.config import Configuration
 from zerotail.core.emission import Lane
 from zerotail.core.identity import SiteName
@@ -113,7 +116,8 @@ class Emitter:
     def _keep_sending(self, lane: Lane) -> End:
         adapters = SiteAdapters(self._settings)
         try:
-            adapters.attach(lane.channel, open_receiver(self._configuration.channels[lane.channel], lane, self._site))
+            receiver = open_receiver(self._configuration.channels[lane.channel], lane, self._site)
+            adapters.attach(lane.channel, _witnessed(receiver, self._site, lane))
             sender = sender_of(self._configuration, lane, self._site)
             while (ended := drive(emit(sender), adapters, self._stop, self._heed(lane))) is End.OUT_OF_STEP:
                 self._stop.wait(_AGAIN_SECONDS)
@@ -146,6 +150,16 @@ class Emitter:
         self._say("emitter", lane.channel, lane.partition, "stopped", reason)
         self._tell(f"ending: {_name_of(lane)}: {reason}")
         self._stop.set()
+
+
+def _witnessed(receiver: Receiver, site: SiteName, lane: Lane) -> Receiver:
+    """In a drill every release is written down before it is used; elsewhere the receiver is left as it is."""
+    folder = os.environ.get("ZEROTAIL_LAB_HISTORY")
+    if folder is None:
+        return receiver
+    from zerotail.drill.sender import WitnessedReceiver
+
+    return WitnessedReceiver(receiver, Path(folder), site, lane)
 
 
 def _name_of(lane: Lane) -> str:

@@ -71,11 +71,16 @@ class ReceiverControl:
         slow_ms: float | UnsetType = UNSET,
         unavailable: bool | UnsetType = UNSET,
         refuse_seconds: float | UnsetType = UNSET,
+        detain: int | UnsetType = UNSET,
         deadline: Deadline,
     ) -> Behaviour:
         """Change what is given, leave the rest."""
         change = BehaviourChange(
-            lose_answers=lose_answers, slow_ms=slow_ms, unavailable=unavailable, refuse_seconds=refuse_seconds
+            lose_answers=lose_answers,
+            slow_ms=slow_ms,
+            unavailable=unavailable,
+            refuse_seconds=refuse_seconds,
+            detain=detain,
         )
         return self._ask("PATCH", "/behaviour", Behaviour, deadline, msgspec.json.encode(change))
 

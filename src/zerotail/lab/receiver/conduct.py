@@ -21,11 +21,14 @@ class Conduct:
         self._slow_ms = 0.0
         self._unavailable = False
         self._reopening: asyncio.TimerHandle | None = None
+        self._detain = 0
+        self._detained: list[asyncio.Event] = []
 
     def behaviour(self) -> Behaviour:
         """The behaviour as a value; of a refusal, what is left of it."""
         left = self._reopening.when() - asyncio.get_running_loop().time() if self._reopening else 0.0
-        return Behaviour(self._lose_answers, self._slow_ms, self._unavailable, max(0.0, left))
+        kept_back = (self._detain, len(self._detained))
+        return Behaviour(self._lose_answers, self._slow_ms, self._unavailable, max(0.0, left), *kept_back)
 
     async def change(self, change: BehaviourChange) -> None:
         """Take over the fields that are given."""
@@ -37,10 +40,13 @@ class Conduct:
             self._slow_ms = change.slow_ms
         if isinstance(change.unavailable, bool):
             self._unavailable = change.unavailable
+        if isinstance(change.detain, int):
+            self._detain_next(change.detain)
 
     async def normalise(self) -> None:
         """Behave well again."""
         self._lose_answers, self._slow_ms, self._unavailable = 0, 0.0, False
+        self._detain_next(0)
         await self._reopen()
 
     def require_available(self) -> None:
@@ -54,6 +60,21 @@ class Conduct:
             return False
         self._lose_answers -= 1
         return True
+
+    async def keep_back(self) -> None:
+        """Hold this delivery, as a slow wire would, until everything detained is set free."""
+        if self._detain:
+            self._detain -= 1
+            free = asyncio.Event()
+            self._detained.append(free)
+            await free.wait()
+
+    def _detain_next(self, deliveries: int) -> None:
+        self._detain = deliveries
+        if not deliveries:
+            for free in self._detained:
+                free.set()
+            self._detained.clear()
 
     async def be_slow(self) -> None:
         """Wait as long as was asked for."""

@@ -116,6 +116,7 @@ class BehaviourChange(_Incoming, frozen=True):
     slow_ms: Annotated[float, msgspec.Meta(ge=0, le=600_000)] | UnsetType = UNSET
     unavailable: bool | UnsetType = UNSET
     refuse_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] | UnsetType = UNSET
+    detain: Annotated[int, msgspec.Meta(ge=0, le=1_000)] | UnsetType = UNSET
 
 
 # what is remembered
@@ -263,6 +264,10 @@ class Behaviour(msgspec.Struct, frozen=True):
     slow_ms: float = 0
     unavailable: bool = False
     refuse_seconds: float = 0
+    detain: int = 0
+    """So many deliveries will still be kept back."""
+    detained: int = 0
+    """So many are kept back now, unjudged."""
 
 
 class ReceiverStatus(msgspec.Struct, frozen=True):

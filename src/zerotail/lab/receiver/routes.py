@@ -52,6 +52,7 @@ def sender_routes(desk: Desk, conduct: Conduct) -> Routes:
 
     async def deliver(take: Callable[[T], Awaitable[msgspec.Struct]], delivery: T) -> HttpAnswer | None:
         conduct.require_available()
+        await conduct.keep_back()
         is_lost = conduct.loses_answer()
         answer = await take(delivery)
         await conduct.be_slow()

@@ -1,0 +1,199 @@
+"""The blows of a drill. Each is looked up in the world afterwards, and the evidence says how we know that it fell."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from contextlib import suppress
+
+from zerotail.core.identity import SiteName
+from zerotail.deadline import Deadline, wait_until
+from zerotail.drill.rehearsal import PATIENCE_SECONDS, Fault, Rehearsal
+from zerotail.lab.fault import (
+    FaultReport,
+    continue_target,
+    cut_link,
+    destroy_site,
+    heal_link,
+    kill_target,
+    stop_target,
+)
+from zerotail.lab.layout import parts_of
+from zerotail.lab.link import BOTH, CutMode
+from zerotail.lab.process import Process, processes_of, send
+from zerotail.postgres.connection import one_row, session
+
+_WAITING = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
+_BEHIND = """
+select coalesce(max(pg_current_wal_insert_lsn() - flush_lsn), -1)::bigint from pg_stat_replication
+"""
+_CANCEL = """
+select count(*) from (select pg_cancel_backend(pid) as done from pg_stat_activity where wait_event = 'SyncRep') as tried
+ where done
+"""
+
+
+def kill_site(stage: Rehearsal, site: str) -> Fault:
+    """Everything of a site at once: servers and our own processes."""
+    count = stage.signal_processes(stage.processes.get(site), signal.SIGKILL)
+    report = kill_target(stage.layout, site)
+    evidence = (f"{count} processes of ours killed", *report.evidence)
+    return stage.bit(FaultReport("site-loss", site, report.bit and count > 0, evidence))
+
+
+def destroy(stage: Rehearsal, site: str) -> Fault:
+    """Everything of a site at once, and its disks."""
+    count = stage.signal_processes(stage.processes.get(site), signal.SIGKILL)
+    report = destroy_site(stage.layout, site)
+    evidence = (f"{count} processes of ours killed", *report.evidence)
+    return stage.bit(FaultReport("site-destroyed", site, report.bit and count > 0, evidence))
+
+
+def kill_part(stage: Rehearsal, part: str) -> Fault:
+    """One server."""
+    return stage.bit(kill_target(stage.layout, part))
+
+
+def lose_broker(stage: Rehearsal, site: str, *, empty: bool) -> Fault:
+    """The Kafka of a site is killed; with `empty` its disk is gone as well."""
+    report = kill_target(stage.layout, f"{site}.kafka")
+    evidence = report.evidence
+    if empty:
+        folders = [stage.layout.folder_of(part) / "data" for part in parts_of(stage.layout, f"{site}.kafka")]
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        gone = not any(folder.exists() for folder in folders)
+        evidence = (*evidence, "its data is removed" if gone else "its data is still there")
+        return stage.bit(FaultReport("kafka-destroyed", site, report.bit and gone, evidence))
+    return stage.bit(FaultReport("kafka-loss", site, report.bit, evidence))
+
+
+def freeze_site(stage: Rehearsal, site: str) -> Fault:
+    """A site that stands still, and may go on later."""
+    count = stage.signal_processes(stage.processes.get(site), signal.SIGSTOP)
+    report = stop_target(stage.layout, site)
+    evidence = (f"{count} processes of ours stopped", *report.evidence)
+    return stage.bit(FaultReport("freeze", site, report.bit and count > 0, evidence))
+
+
+def thaw_site(stage: Rehearsal, fault: Fault) -> None:
+    """The frozen site goes on, and does not know what happened meanwhile."""
+    site = fault.report.target
+    count = stage.signal_processes(stage.processes.get(site), signal.SIGCONT)
+    report = continue_target(stage.layout, site)
+    stage.healed(fault, f"{site} goes on: {count} processes of ours; {'; '.join(report.evidence)}")
+
+
+def cut(stage: Rehearsal) -> Fault:
+    """Nothing passes between the sites any more."""
+    return stage.bit(cut_link(stage.layout, BOTH, CutMode.HANG))
+
+
+def heal(stage: Rehearsal, fault: Fault) -> None:
+    """The sites see each other again."""
+    report = heal_link(stage.layout, BOTH)
+    stage.healed(fault, f"the link is open again: {'; '.join(report.evidence)}")
+
+
+def freeze_log_receiver(stage: Rehearsal, clients: int) -> Fault:
+    """The standby receives the log and stores nothing of it, so that commits of patient clients wait."""
+    receiver = _log_receiver(stage, stage.standby)
+    bit = receiver is not None and send(receiver, signal.SIGSTOP)
+    stage.business.submit_patiently(SiteName(stage.active), clients)
+    with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+        waiting = wait_until(
+            "commits wait for the standby",
+            lambda: (found := int(one_row(primary, _WAITING)[0])) >= clients and found,
+            Deadline.after(10),
+        )
+        (behind,) = one_row(primary, _BEHIND)
+    evidence = (
+        f"the log receiver of {stage.standby} is stopped (pid {receiver.pid if receiver else 0})",
+        f"{waiting} commits wait for it, it is {behind:,} bytes behind",
+    )
+    return stage.bit(FaultReport("log-receiver-frozen", stage.standby, bool(bit and waiting), evidence))
+
+
+def thaw_log_receiver(stage: Rehearsal, fault: Fault) -> None:
+    """The standby stores what had reached its machine."""
+    receiver = _log_receiver(stage, fault.report.target)
+    if receiver is not None:
+        send(receiver, signal.SIGCONT)
+    stage.healed(fault, f"the log receiver of {fault.report.target} goes on")
+
+
+def cancel_waiting_commits(stage: Rehearsal) -> Fault:
+    """An impatient administrator: commits that wait return, and their rows exist at one site only."""
+    with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+        (cancelled,) = one_row(primary, _CANCEL)
+        wait_until("nobody waits", lambda: int(one_row(primary, _WAITING)[0]) == 0, Deadline.after(10))
+    evidence = (f"{cancelled} waiting commits were cancelled, and none waits any more",)
+    return stage.bit(FaultReport("commit-wait-cancelled", stage.active, cancelled > 0, evidence))
+
+
+def lose_answers(stage: Rehearsal, count: int) -> Fault:
+    """The receiver takes the next batches and its answers are lost on their way."""
+    control, deadline = stage.receiver, Deadline.after(PATIENCE_SECONDS)
+    before = stage.accepted()
+    control.misbehave(lose_answers=count, deadline=deadline)
+    left = wait_until(
+        "answers were lost", lambda: (count - control.behaviour(deadline=deadline).lose_answers) or None, deadline
+    )
+    evidence = (
+        f"{left} of {count} answers are lost so far, {stage.accepted() - before} messages were taken meanwhile",
+    )
+    return stage.bit(FaultReport("answers-lost", "outside.receiver", left > 0, evidence))
+
+
+def behave(stage: Rehearsal, fault: Fault) -> None:
+    """The receiver behaves well again."""
+    left = stage.receiver.behaviour(deadline=Deadline.after(PATIENCE_SECONDS)).lose_answers
+    stage.receiver.behave(deadline=Deadline.after(PATIENCE_SECONDS))
+    stage.healed(fault, f"the receiver behaves well again, {left} answers would still have been lost")
+
+
+def detain_message(stage: Rehearsal) -> Fault:
+    """What the active site sends next stays on the wire."""
+    control, deadline = stage.receiver, Deadline.after(PATIENCE_SECONDS)
+    control.misbehave(detain=1, deadline=deadline)
+    wait_until("a message is on the wire", lambda: control.behaviour(deadline=deadline).detained, deadline)
+    return stage.bit(FaultReport("message-detained", stage.active, True, ("1 batch was sent and has not arrived",)))
+
+
+def let_message_arrive(stage: Rehearsal, fault: Fault) -> None:
+    """What was on the wire arrives."""
+    stage.receiver.misbehave(detain=0, deadline=Deadline.after(PATIENCE_SECONDS))
+    stage.healed(fault, f"the batch that {fault.report.target} had sent arrives")
+
+
+def freeze_senders(stage: Rehearsal, site: str) -> Fault:
+    """Our own processes of a site stand still, and are not the site's own any more."""
+    process = stage.processes.pop(site)
+    count = stage.signal_processes(process, signal.SIGSTOP)
+    stage.strays.append(process)
+    return stage.bit(FaultReport("freeze", f"{site}.processes", count > 0, (f"{count} processes of ours stopped",)))
+
+
+def thaw_senders(stage: Rehearsal, fault: Fault) -> None:
+    """They go on, and do not know what happened meanwhile."""
+    count = stage.signal_processes(stage.strays[-1], signal.SIGCONT)
+    stage.healed(fault, f"{count} processes that were frozen go on")
+
+
+def wait_until_ended(stage: Rehearsal, seconds: float) -> int | None:
+    """The exit code of the processes that were thawed last; None when they go on."""
+    process, deadline = stage.strays[-1], Deadline.after(seconds)
+    while process.poll() is None and not deadline.passed:
+        time.sleep(0.05)
+    return process.poll()
+
+
+def _log_receiver(stage: Rehearsal, site: str) -> Process | None:
+    """The process that receives the log at a standby, by its title."""
+    for process in processes_of(stage.layout.path):
+        if process.part == f"{site}.postgres":
+            with suppress(OSError), open(f"/proc/{process.pid}/cmdline", "rb") as title:
+                if b"walreceiver" in title.read():
+                    return process
+    return None

@@ -1,0 +1,81 @@
+"""Acts of a drill as processes of their own: killed at a step, resumed, or asked for by several operators at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zerotail.core.identity import SiteName
+from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
+from zerotail.lab.fault import FaultReport
+from zerotail.operate.takeover import Statements, plan_takeover
+from zerotail.operate.world import observe_world
+
+TAKEOVER_STEPS = ("fence", "promote", "open epoch", "rebuild", "store starts", "claim lanes", "go live")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended, and what it said."""
+
+    code: int
+    said: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that runs."""
+
+    process: subprocess.Popen[bytes]
+
+    def wait(self) -> Ended:
+        """How it ended."""
+        out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
+        return Ended(self.process.returncode, json.loads(out) if out.strip() else {})
+
+
+def call(stage: Rehearsal, site: str, *words: str, state: Path | None = None) -> Command:
+    """Start one `zerotail` command as an operator of a site would."""
+    place = ("--config", str(stage.config(site)), "--state", str(state or stage.notebook().folder), "--json")
+    command = [sys.executable, "-m", "zerotail", *words, *place]
+    return Command(
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    )
+
+
+def ask_for_takeover(stage: Rehearsal, site: str, plan: str, state: Path) -> Command:
+    """Start `takeover run` with a plan that was seen before."""
+    return call(stage, site, "takeover", "run", "--to", site, "--plan", plan, "--confirm", site, state=state)
+
+
+def plan_of_takeover(stage: Rehearsal, site: str) -> str:
+    """The id of the plan that `takeover plan` would print now."""
+    configuration = stage.configuration(site)
+    return plan_takeover(configuration, observe_world(configuration), SiteName(site), Statements()).shown.id
+
+
+def kill_takeover_at(stage: Rehearsal, site: str, step: str, when: str) -> None:
+    """Begin or resume a takeover in a process that is killed at a step."""
+    place = ("--config", str(stage.config(site)), "--state", str(stage.notebook().folder), "--to", site)
+    command = [sys.executable, "-m", "zerotail.drill.killed_act", *place, "--step", step, "--when", when]
+    began = stage.note("act", f"takeover to {site}, to be killed at “{step}”, {when}")
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    bit = ended.returncode == -signal.SIGKILL
+    place_told = "before" if when == "begin" else "behind"
+    fault = stage.bit(
+        FaultReport("takeover-killed", f"{place_told} {step}", bit, (f"it ended with {ended.returncode}",))
+    )
+    stage.steps.append(TimedStep("killed takeover", f"{step} ({when})", began, fault.at))
+
+
+def resume_takeover(stage: Rehearsal, site: str) -> Ended:
+    """`takeover resume`, to its end."""
+    began = stage.note("act", f"takeover to {site} is resumed")
+    ended = call(stage, site, "takeover", "resume").wait()
+    stage.steps.append(TimedStep("takeover", "resume", began, stage.note("step", "resume done")))
+    return ended

@@ -1,0 +1,75 @@
+"""Many drills, one after the other: each scenario once, or scenarios and receivers by chance.
+
+Everything that is chosen follows from the seed: the same seed plays the same drills, each under a seed of its own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zerotail.drill.result import DrillLine, DrillResult, DrillSummary
+from zerotail.drill.scenarios import SCENARIOS
+from zerotail.errors import ZerotailError
+
+CLASSES = ("R0", "R1", "R2", "R3")
+_HIGHEST_SEED = 999_999
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A drill to be run."""
+
+    scenario: str
+    receiver: str
+    seed: int
+
+
+def plan_all(seed: int, receiver: str | None) -> list[Planned]:
+    """Every scenario once."""
+    return [Planned(name, receiver or "R2", seed) for name in SCENARIOS]
+
+
+def plan_random(seed: int, runs: int, receiver: str | None) -> list[Planned]:
+    """So many by chance; each scenario comes up before one comes up again."""
+    chance = random.Random(seed)  # noqa: S311 - it chooses drills
+    planned: list[Planned] = []
+    while len(planned) < runs:
+        names = list(SCENARIOS)
+        chance.shuffle(names)
+        planned += [
+            Planned(name, receiver or chance.choice(CLASSES), chance.randint(1, _HIGHEST_SEED)) for name in names
+        ]
+    return planned[:runs]
+
+
+def run_all(
+    planned: Sequence[Planned],
+    files: Path,
+    run_one: Callable[[Planned, Path], DrillResult],
+    tell: Callable[[DrillLine], None],
+    seed: int,
+) -> DrillSummary:
+    """Run them and sum up; one that could not even be run counts as failed."""
+    files.mkdir(parents=True, exist_ok=True)
+    lines: list[DrillLine] = []
+    for number, one in enumerate(planned, start=1):
+        folder = files / f"{number:03d}-{one.scenario}-{one.receiver}-{one.seed}"
+        try:
+            line = _line(one, run_one(one, folder), folder)
+        except ZerotailError as error:
+            line = DrillLine(one.scenario, one.receiver, one.seed, "failed", 0.0, None, str(folder), error.message)
+        lines.append(line)
+        tell(line)
+    found = Counter(line.verdict for line in lines)
+    return DrillSummary(seed, len(lines), found["passed"], found["failed"], found["undecided"], tuple(lines))
+
+
+def _line(one: Planned, result: DrillResult, folder: Path) -> DrillLine:
+    why = "" if result.verdict == "passed" else result.reasons[0]
+    return DrillLine(
+        one.scenario, one.receiver, one.seed, result.verdict, result.seconds, result.outage_seconds, str(folder), why
+    )
