@@ -62,9 +62,9 @@ class Round:
 def bench_flow(settings: FlowSettings, tell: Tell) -> FlowResult:
     """Measure everything in a lab of its own."""
     tell("bringing up two sites")
-    with temporary_lab(partial(_plan_lab, settings)) as layout:
+    with temporary_lab(partial(plan_lab, settings)) as layout:
         bench = Bench(layout, settings.accounts)
-        ours, plain = _pipelines(layout, settings)
+        ours, plain = make_pipelines(layout, settings)
         rounds = []
         for number in range(1, settings.rounds + 1):
             one = Round(_throughput(bench, ours, settings), _throughput(bench, plain, settings))
@@ -78,11 +78,12 @@ def bench_flow(settings: FlowSettings, tell: Tell) -> FlowResult:
     return _result(settings, rounds, latency)
 
 
-def _plan_lab(settings: FlowSettings, folder: Path) -> LabSettings:
+def plan_lab(settings: FlowSettings, folder: Path) -> LabSettings:
+    """The lab in which is measured."""
     return LabSettings(folder, receiver_class="R1", partitions=settings.partitions)
 
 
-def _pipelines(layout: Layout, settings: FlowSettings) -> tuple[Pipeline, Pipeline]:
+def make_pipelines(layout: Layout, settings: FlowSettings) -> tuple[Pipeline, Pipeline]:
     """The example as it is, and under other names for plain Spark."""
     own = layout.path / "east" / CONFIGURATION
     content: dict[str, Any] = yaml.safe_load(own.read_text())

@@ -61,8 +61,8 @@ class Bench:
         return sum(totals.distinct for totals in found if totals.channel == channel)
 
     @contextmanager
-    def running(self, pipeline: Pipeline) -> Iterator[None]:
-        """The pipeline, warm, for the length of a block."""
+    def running(self, pipeline: Pipeline) -> Iterator[int]:
+        """The pipeline, warm, for the length of a block; the leader of its session."""
         path = self.layout.path / f"{pipeline.name}.log"
         with path.open("wb") as log:
             process = subprocess.Popen(
@@ -71,7 +71,7 @@ class Bench:
         try:
             _wait_until_ready(pipeline, process, path)
             self.load(pipeline, self.warm_up)
-            yield
+            yield process.pid
         finally:
             _end(process)
             path.unlink()

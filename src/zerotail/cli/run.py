@@ -97,6 +97,30 @@ def run_emitter(site: str, path: str | None, standby: bool, as_json: bool) -> in
         return _until_stopped("emitter", site, emitter.run, emitter.stop, as_json)
 
 
+@command.command("follower", epilog="Example:  zerotail run follower --site west --shadow")
+@click.option("--shadow", is_flag=True, help="Also run the handlers over the journal, and compare what comes out.")
+@_run_options
+def run_follower(site: str, path: str | None, shadow: bool, as_json: bool) -> int:
+    """Keep the standby's Kafka filled in journal order, without anything else; `run all --standby` does that, too."""
+    from zerotail.code import find_code_beside
+    from zerotail.running.parts import plan_parts
+    from zerotail.spark.application import Application, follow_alone
+
+    configuration, file = _load(path)
+    where = _site(configuration, site)
+    find_code_beside(file)
+    parts = plan_parts(configuration, (), None)
+    with _reporter(configuration, site) as reporter:
+        application = Application(configuration, say)
+        return _until_stopped(
+            "follower",
+            site,
+            lambda: follow_alone(configuration, where, parts, reporter.say, application, shadow=shadow),
+            application.stop,
+            as_json,
+        )
+
+
 def _run_application(
     what: str,
     site: str,
@@ -109,13 +133,12 @@ def _run_application(
 ) -> int:
     from zerotail.code import find_code_beside
     from zerotail.running.parts import plan_parts
-    from zerotail.running.prepare import adapter_settings, prepare, wait_until_active
+    from zerotail.running.prepare import prepare
 
     configuration, file = _load(path)
     where = _site(configuration, site)
     find_code_beside(file)
     parts = plan_parts(configuration, producers, stages)
-    settings = adapter_settings(configuration, where)
     if not standby:
         prepare(configuration, where)
     from zerotail.spark.application import Application, run_parts
@@ -125,14 +148,7 @@ def _run_application(
         return _until_stopped(
             what,
             site,
-            lambda: run_parts(
-                configuration,
-                where,
-                parts,
-                reporter.say,
-                application,
-                (lambda stop: wait_until_active(settings, stop)) if standby else None,
-            ),
+            lambda: run_parts(configuration, where, parts, reporter.say, application, standby=standby),
             application.stop,
             as_json,
         )
@@ -158,7 +174,8 @@ def _reporter(configuration: Configuration, site: str) -> Reporter:
     from zerotail.running.report import Reporter
 
     where = _site(configuration, site)
-    return Reporter(configuration.sites[where].database.dsn.reveal(), where)
+    both = (where, configuration.other_site(where))
+    return Reporter(where, *(configuration.sites[name].database.dsn.reveal() for name in both))
 
 
 def _until_stopped(what: str, site: str, run: Callable[[], int], stop: Callable[[], None], as_json: bool) -> int:

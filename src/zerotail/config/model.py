@@ -145,6 +145,8 @@ class Takeover(Part):
     """How long the active site must be out before an automatic takeover."""
     exposed: Literal["release", "hold"] = "release"
     """What happens to emissions while no other site confirms them: sent and flagged, or kept back."""
+    shadow: field.Switch = False
+    """Whether the follower also runs the handlers over the journal and compares what comes out."""
     fence: field.Command | None = None
     """Command that shuts the lost site off. {site} is its name, {other} the survivor's."""
     promote: field.Command | None = None

@@ -15,7 +15,7 @@ other.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from zerotail.core.epoch import Durability, Lineage, Phase, next_epoch, works_at
 from zerotail.core.identity import Epoch, SiteName, Timeline
@@ -35,6 +35,17 @@ class Step(Enum):
     GO_LIVE = 8
     """8 to 10 in one row: stages, emitters and producers wait for it, and each has a handshake of its own."""
     STANDBY = 11
+
+
+class Strategy(StrEnum):
+    """What becomes of the survivor's topics before its stages go live; the state is in the database either way."""
+
+    SKIP = "skip"
+    """They are left as they are: what is journaled is passed over."""
+    FOLLOWER = "follower"
+    """What the follower had not written yet is appended: they hold the whole journal, in order."""
+    AUTO = "auto"
+    """As `follower` where one has been at work and the tail is short, else as `skip`."""
 
 
 @dataclass(frozen=True, slots=True)

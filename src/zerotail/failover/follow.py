@@ -11,12 +11,15 @@ later history, so nothing it wrote can turn out to be an orphan.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from zerotail.core.epoch import topic_at
-from zerotail.core.identity import Epoch, ProducerNumber, Serial, SiteName
+from zerotail.core.identity import Epoch, ProducerNumber, Serial, SiteName, TopicName
 from zerotail.failover.replay import require_rows
 from zerotail.flow.stage import Stage
 from zerotail.ports import (
     Batch,
+    Done,
     End,
     FindPlace,
     JournalRead,
@@ -29,29 +32,65 @@ from zerotail.ports import (
     Story,
 )
 
+SEGMENTS_AT_ONCE = 100
 
-def follow(stage: Stage, site: SiteName, *, limit: int = 100) -> Story[End]:
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What one pass of the follower did."""
+
+    appended: int = 0
+    missing: int | None = None
+    """Records of the journal that the topic still lacks; None when nobody could tell."""
+    decided_at: int | None = None
+    """When the last segment that the topic holds was decided, in microseconds; None when nothing was appended."""
+    waits_for: str = ""
+
+
+def follow(stage: Stage, site: SiteName, *, limit: int = SEGMENTS_AT_ONCE) -> Story[End]:
     """Append what the journal has and the topic lacks, until this site's database is promoted."""
+    while True:
+        followed = yield from catch_up(stage, site, limit=limit)
+        if isinstance(followed, End):
+            return followed
+        yield Pause(followed.waits_for or "the topic holds all of the journal")
+
+
+def catch_up(stage: Stage, site: SiteName, *, limit: int = SEGMENTS_AT_ONCE) -> Story[Followed | End]:
+    """One pass at a standby; its end when the database is none any more."""
     seen = yield ObserveSite(site)
     if not isinstance(seen, SiteObserved) or seen.standing.timeline is not None:
         return End.NOT_ACTIVE
     topic = topic_at(stage.topic, seen.standing.rejoined.get(site))
+    return (yield from append_missing(stage, topic, limit=limit))
+
+
+def append_missing(
+    stage: Stage, topic: TopicName, *, limit: int = SEGMENTS_AT_ONCE, at_most: int | None = None
+) -> Story[Followed]:
+    """Append what the journal has behind the last record of the topic, until nothing is missing; nothing at all when
+    that would be more than `at_most`.
+    """
+    end = yield ReadLogEnd(topic, stage.partition)
+    if not isinstance(end, LogEnd):
+        return Followed(waits_for="Kafka does not answer")
+    producer, serial, appended = end.producer, end.serial, 0
+    decided_at: int | None = None
     while True:
-        end = yield ReadLogEnd(topic, stage.partition)
-        if not isinstance(end, LogEnd):
-            yield Pause("Kafka does not answer")
-            continue
-        journal = yield FindPlace(stage.name, stage.partition, end.producer, end.serial, limit)
+        journal = yield FindPlace(stage.name, stage.partition, producer, serial, limit)
         if not isinstance(journal, JournalRead):
-            yield Pause("the database does not answer")
-        elif journal.standing.timeline is not None:
-            return End.NOT_ACTIVE
-        elif topic != topic_at(stage.topic, journal.standing.rejoined.get(site)):
-            return End.SUPERSEDED
-        elif not journal.segments:
-            yield Pause("the topic holds all of the journal")
-        else:
-            yield SendRecords(topic, stage.partition, records_behind(journal))
+            return Followed(appended, None, decided_at, "the database does not answer")
+        if not journal.segments:
+            return Followed(appended, 0, decided_at)
+        missing = journal.head.next_position - journal.first_position
+        if at_most is not None and missing > at_most:
+            return Followed(appended, missing, decided_at)
+        records = records_behind(journal)
+        if not isinstance((yield SendRecords(topic, stage.partition, records)), Done):
+            return Followed(appended, missing, decided_at, "Kafka does not answer")
+        producer, serial = records.producers[-1], records.serials[-1]
+        appended += len(records.serials)
+        decided_at = journal.segments[-1].decided_at
 
 
 def records_behind(journal: JournalRead) -> Batch:

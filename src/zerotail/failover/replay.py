@@ -25,6 +25,8 @@ class Replay:
     stage: Stage
     head: Head
     state: dict[str, bytes] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    """Keys that were written; whoever compares them empties it."""
 
     def apply(self, segment: Segment, values: Sequence[bytes]) -> Owed:
         """Apply one segment; `Broken` when it does not give the recorded hashes."""
@@ -46,6 +48,7 @@ class Replay:
             raise self._broken(segment, f"fails at place {spoiled.place}: {spoiled}") from spoiled
         self._require_equal("input", segment, segment.chain, applied.segment.chain)
         self._require_equal("output", segment, segment.output_chain, applied.segment.output_chain)
+        self.changed.update(applied.state)
         for key, value in applied.state.items():
             if value is None:
                 self.state.pop(key, None)

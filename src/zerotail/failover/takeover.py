@@ -21,11 +21,12 @@ from zerotail.core import takeover as plans
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, topic_at
 from zerotail.core.head import Head, first_head
-from zerotail.core.identity import ProducerNumber, SegmentNumber, SiteName, StageName
+from zerotail.core.identity import ProducerNumber, SegmentNumber, SiteName, StageName, TopicName
 from zerotail.core.receiver import ReceiverClass, Welcome
-from zerotail.core.takeover import SiteView, Step, TakeoverPlan
+from zerotail.core.takeover import SiteView, Step, Strategy, TakeoverPlan
 from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
+from zerotail.failover.follow import append_missing
 from zerotail.failover.replay import Replay
 from zerotail.flow.gate import wait_for_gate
 from zerotail.flow.stage import Stage
@@ -52,6 +53,8 @@ from zerotail.ports import (
     Story,
 )
 
+_SHORT_TAIL = 50_000
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -63,6 +66,7 @@ class Pipeline:
     """Lanes to receivers outside; lanes between stages need no claim."""
     stored: frozenset[StageName] = frozenset()
     """Stages that go on with the state in the database: they need no replay."""
+    strategy: Strategy = Strategy.SKIP
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ class TakeoverReport:
     unfenced: bool
     replayed: int
     """Records that went through the handlers again."""
+    refilled: int = 0
+    """Records that were appended to this site's topics."""
 
 
 def take_over(
@@ -113,7 +119,7 @@ def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
 def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator: str) -> Story[TakeoverReport]:
     """Do the steps of a plan."""
     unfenced = False
-    replayed = 0
+    replayed = refilled = 0
     for step in plan.steps:
         match step:
             case Step.FENCE:
@@ -131,7 +137,7 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
                     replayed += yield from _replay(stage, pipeline.producers[stage.name])
             case Step.FILL:
                 for stage in pipeline.stages:
-                    yield from _store_start(stage, plan)
+                    refilled += yield from _fill(stage, plan, pipeline.strategy)
             case Step.HANDSHAKE:
                 yield from _claim_lanes(pipeline, plan)
             case Step.GO_LIVE:
@@ -139,7 +145,7 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
                 live = yield ChangeEpoch(plan.site, plan.epoch, phase=Phase.LIVE)
                 _require_done(live, f"take epoch {plan.epoch} live")
         yield RecordStep(plan.site, plan.epoch, step.value)
-    return TakeoverReport(plan, unfenced, replayed)
+    return TakeoverReport(plan, unfenced, replayed, refilled)
 
 
 def _gate_the_epoch(plan: TakeoverPlan) -> Story[None]:
@@ -174,18 +180,39 @@ def _start(read: JournalRead, producers: Sequence[ProducerNumber]) -> Head:
     return first_head(read.standing.epoch, producers)
 
 
-def _store_start(stage: Stage, plan: TakeoverPlan) -> Story[None]:
-    """Step 6: stages begin where this site's topic ends now; nothing older is read, however long the
-    history is.
+def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy) -> Story[int]:
+    """Step 6: append what the strategy asks for. Stages begin where this site's topic ends then; nothing older is
+    read, however long the history is.
     """
     seen = yield ObserveSite(plan.site)
     if not isinstance(seen, SiteObserved):
         raise Unfinished(f"the database of {plan.site} does not answer", code="ZT403")
     topic = topic_at(stage.topic, seen.standing.rejoined.get(plan.site))
+    appended = 0
+    if strategy is not Strategy.SKIP:
+        appended = yield from _append_tail(stage, topic, strategy)
     end = yield ReadLogEnd(topic, stage.partition)
     if isinstance(end, LogEnd):
         stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)
         _require_done(stored, f"store where {stage.name} begins")
+    return appended
+
+
+def _append_tail(stage: Stage, topic: TopicName, strategy: Strategy) -> Story[int]:
+    """What the journal has and the topic lacks; left alone when nobody asked for it and it would take long."""
+    if strategy is Strategy.AUTO:
+        end = yield ReadLogEnd(topic, stage.partition)
+        if not isinstance(end, LogEnd) or not end.serial:
+            return 0
+    followed = yield from append_missing(stage, topic, at_most=_SHORT_TAIL if strategy is Strategy.AUTO else None)
+    if followed.waits_for and strategy is Strategy.FOLLOWER:
+        raise Unfinished(
+            f"the topic {topic} could not be completed: {followed.waits_for}.",
+            code="ZT407",
+            why=f"It lacks records of the journal, and the strategy is {strategy}.",
+            tries=("zerotail takeover resume --strategy skip",),
+        )
+    return followed.appended
 
 
 def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:

@@ -16,7 +16,7 @@ from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Epoch, Lsn, SiteName
-from zerotail.core.takeover import Step
+from zerotail.core.takeover import Step, Strategy
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.operate.adapters import BadDayAdapters
 from zerotail.operate.notebook import Note, Notebook, StepNote, now
@@ -53,6 +53,9 @@ class ActReport:
     unfenced: bool = False
     """The other site was not shut off; the gate keeps it from releasing anything new."""
     replayed: int = 0
+    strategy: Strategy = Strategy.SKIP
+    refilled: int = 0
+    """Records that were appended to the topics of the site."""
     accepted: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
     tail: Tail | None = None

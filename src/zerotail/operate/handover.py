@@ -24,7 +24,7 @@ from zerotail.operate.act import Act, ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.notebook import Note
 from zerotail.operate.plan import HANDOVER, ActPlan, make_plan, require_accepted
 from zerotail.operate.rejoin import require_command
-from zerotail.operate.takeover import nothing_begun, pipeline_at, site_number
+from zerotail.operate.takeover import nothing_begun, pipeline_at, site_number, strategy_of
 from zerotail.operate.world import World
 
 
@@ -142,6 +142,8 @@ def _report(operator: Operator, act: Act, report: TakeoverReport, began: float) 
         report.plan.epoch,
         False,
         replayed=report.replayed,
+        strategy=strategy_of(operator.configuration),
+        refilled=report.refilled,
         accepted=note.accepted,
         steps=tuple(act.reports),
         tail=act.tail,

@@ -16,6 +16,7 @@ from zerotail.code import load_object
 from zerotail.config import Configuration, TopicChannel
 from zerotail.core.identity import ChannelName
 from zerotail.core.receiver import ReceiverClass
+from zerotail.core.takeover import Strategy
 from zerotail.failover.takeover import Pipeline
 from zerotail.flow.stage import Stage
 from zerotail.handler import Emission, Given, Handler, Record, State
@@ -39,7 +40,7 @@ class HandlerByName:
         return list(_handler(self.path).apply(record, state, given))
 
 
-def read_pipeline(configuration: Configuration, connection: Connection) -> Pipeline:
+def read_pipeline(configuration: Configuration, connection: Connection, strategy: Strategy = Strategy.SKIP) -> Pipeline:
     """What the configuration names, with the partitions and producer numbers that a database knows."""
     stages = [
         Stage(
@@ -59,6 +60,7 @@ def read_pipeline(configuration: Configuration, connection: Connection) -> Pipel
         {name: find_producers(connection, name) for name in configuration.stages},
         {lane: ReceiverClass(configuration.channels[lane.channel].receiver) for lane in lanes},
         stored=frozenset(name for name, settings in configuration.stages.items() if settings.state == "database"),
+        strategy=strategy,
     )
 
 

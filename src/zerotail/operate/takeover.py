@@ -9,7 +9,7 @@ from zerotail.config import Configuration
 from zerotail.core import takeover as plans
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
-from zerotail.core.takeover import SiteView, Step, TakeoverPlan
+from zerotail.core.takeover import SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused
 from zerotail.failover.takeover import Pipeline, carry_out, expose
@@ -29,6 +29,8 @@ class Statements:
     unfenced_site: SiteName | None = None
     lost_site: SiteName | None = None
     loss: bool = False
+    strategy: Strategy | None = None
+    """How topics are filled; else as the configuration says."""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -46,6 +48,7 @@ class PlannedTakeover:
     steps: TakeoverPlan
     alone: bool
     """The site is active already and goes on without the other one."""
+    strategy: Strategy = Strategy.SKIP
 
 
 def plan_takeover(
@@ -63,6 +66,7 @@ def plan_takeover(
         steps = plans.plan_exposure(view)
     else:
         steps = plans.plan_takeover(view, accept_loss=statements.loss)
+    strategy = strategy_of(configuration, statements.strategy)
     needs = []
     if steps.steps:
         needs += [f"--accept-lost-site {other}"] if alone else []
@@ -74,10 +78,10 @@ def plan_takeover(
         other,
         steps.epoch,
         seen=(world.told(site), world.told(other)),
-        steps=tuple(_told(configuration, steps, step, other) for step in steps.steps),
+        steps=tuple(_told(configuration, steps, step, other, strategy) for step in steps.steps),
         needs=tuple(needs),
     )
-    return PlannedTakeover(shown, steps, alone)
+    return PlannedTakeover(shown, steps, alone, strategy)
 
 
 def run_takeover(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...]) -> ActReport:
@@ -107,7 +111,7 @@ def nothing_begun(act: str, site: SiteName | None) -> Refused:
 
 def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...], *, resumed: bool) -> ActReport:
     plan, steps = planned.shown, planned.steps
-    pipeline = pipeline_at(operator.configuration, plan.site)
+    pipeline = pipeline_at(operator.configuration, plan.site, planned.strategy)
     note = operator.notebook.find_unfinished((TAKEOVER,), plan.site) if resumed else None
     began = time.monotonic()
     with acting(operator, plan, accepted, note) as act:
@@ -128,6 +132,8 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
         steps.durability is Durability.EXPOSED,
         report.unfenced,
         report.replayed,
+        planned.strategy,
+        report.refilled,
         accepted,
         tuple(act.reports),
         remarks=tuple(act.remarks),
@@ -136,11 +142,21 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
     )
 
 
-def pipeline_at(configuration: Configuration, site: SiteName) -> Pipeline:
+def strategy_of(configuration: Configuration, stated: Strategy | None = None) -> Strategy:
+    """How topics are filled: as stated, else as configured; `Misused` where a takeover does not know that way."""
+    wanted = stated or configuration.restore.strategy
+    if wanted not in list(Strategy):
+        raise Misused(
+            f"a takeover does not restore topics by {wanted}.", code="ZT117", tries=[f"one of: {', '.join(Strategy)}"]
+        )
+    return Strategy(wanted)
+
+
+def pipeline_at(configuration: Configuration, site: SiteName, strategy: Strategy | None = None) -> Pipeline:
     """The configured system, with what the database of this site knows of it."""
     dsn = configuration.sites[site].database.dsn.reveal()
     with session(dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
-        return read_pipeline(configuration, connection)
+        return read_pipeline(configuration, connection, strategy_of(configuration, strategy))
 
 
 def site_number(configuration: Configuration, site: SiteName) -> int:
@@ -159,7 +175,7 @@ def _require_out(world: World, site: SiteName, other: SiteName) -> None:
         )
 
 
-def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: SiteName) -> str:
+def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: SiteName, strategy: Strategy) -> str:
     """A step, in words that say what will be done."""
     settings = configuration.takeover
     match step:
@@ -177,7 +193,12 @@ def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: S
             what = f"replay {', '.join(replayed)}" if replayed else "nothing, the state is in the database"
             return f"{STEP_NAMES[step]}: {what}"
         case Step.FILL:
-            return f"{STEP_NAMES[step]}: stages begin where the topics of {plan.site} end now"
+            appended = {
+                Strategy.SKIP: "nothing",
+                Strategy.FOLLOWER: "what the follower had not written yet",
+                Strategy.AUTO: "what the follower had not written yet, if that is little",
+            }
+            return f"{STEP_NAMES[step]}: append {appended[strategy]}; stages begin where the topics end then"
         case Step.HANDSHAKE:
             return f"{STEP_NAMES[step]}: shut older senders out at receivers that remember"
         case _:

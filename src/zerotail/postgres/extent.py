@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zerotail.core.emission import Lane, LaneKey
@@ -46,6 +46,16 @@ class RowRange:
     """The outbox they are in, when they are messages of an upstream stage."""
     first: Serial
     last: Serial
+
+
+def read_extents(
+    connection: Connection, stages: Sequence[str]
+) -> dict[tuple[StageName, PartitionNumber], SegmentNumber]:
+    """The last segment of every partition of these stages."""
+    rows = connection.execute(
+        b"select stage, partition, segment from zerotail.head where stage = any(%s)", (list(stages),)
+    ).fetchall()
+    return {(StageName(stage), PartitionNumber(partition)): SegmentNumber(number) for stage, partition, number in rows}
 
 
 def read_heads(connection: Connection) -> dict[tuple[StageName, PartitionNumber], Head]:

@@ -116,6 +116,14 @@ def load_state(connection: Connection, effect: LoadState) -> StateLoaded:
     return StateLoaded(dict(rows))
 
 
+def read_state(connection: Connection, stage: StageName, partition: PartitionNumber) -> dict[str, bytes]:
+    """The whole state of a stage and partition."""
+    rows = connection.execute(
+        b"select key, value from zerotail.state where stage = %s and partition = %s", (stage, partition), binary=True
+    ).fetchall()
+    return dict(rows)
+
+
 def commit_batch(connection: Connection, effect: Commit) -> Done:
     """One micro-batch: order, state and emissions, if the head is still the expected one (I2, I3, I6)."""
     # 1. The compare-and-set comes first: whoever is too late learns it before anything is written.

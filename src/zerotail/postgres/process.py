@@ -56,7 +56,7 @@ class Report:
     reason: str
     for_seconds: float
     """How long it has been doing this, when the report is written."""
-    counters: Mapping[str, int]
+    counters: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)

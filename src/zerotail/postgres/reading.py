@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from types import MappingProxyType
 
 from zerotail.core.chain import input_content
@@ -81,7 +82,7 @@ def find_place(connection: Connection, effect: FindPlace, transforms: Transforms
     place = (effect.stage, effect.partition)
     if effect.serial == 0:
         rows = read_rows(connection, *place, SegmentNumber(0), effect.limit)
-        return _journal(connection, effect, head, rows, Position(0), transforms)
+        return _journal(connection, effect, head, _first_few(rows), Position(0), transforms)
     found = find_segment_of(connection, *place, effect.producer, effect.serial)
     if found is None:
         return _journal(connection, effect, head, [], head.next_position, transforms)
@@ -89,7 +90,7 @@ def find_place(connection: Connection, effect: FindPlace, transforms: Transforms
     position = Position(_position_in(rows[0], effect.producer, effect.serial) + 1)
     if position == rows[0].next_position:
         rows = rows[1:]
-    return _journal(connection, effect, head, rows, position, transforms)
+    return _journal(connection, effect, head, _first_few(rows), position, transforms)
 
 
 def find_sources(
@@ -209,6 +210,12 @@ def _head(connection: Connection, stage: StageName, partition: PartitionNumber) 
     if head is None:
         raise Declined(f"stage {stage} has no partition {partition} here")
     return head
+
+
+def _first_few(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
+    """As many segments as have no more than so many records, one at least: their values are held in memory."""
+    records = accumulate(row.order.records for row in rows)
+    return [row for row, until in zip(rows, records, strict=True) if row is rows[0] or until <= _RECORDS_AT_ONCE]
 
 
 def _journal(

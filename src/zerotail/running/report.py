@@ -4,7 +4,8 @@
 2. A thread with a session of its own writes what has changed, at most every half second, and everything every two
    seconds as a sign of life. While the database is away nothing piles up: the newest word is tried again.
 3. Counters are sums since this object was made.
-4. `close` gives the last word a short time to be written, then leaves.
+4. A standby takes no reports: they go to whichever of the two databases does.
+5. `close` gives the last word a short time to be written, then leaves.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
+from types import MappingProxyType
 from typing import Protocol, Self
 
 from zerotail.core.identity import PartitionNumber, SiteName
@@ -27,6 +29,8 @@ _SHORTEST_SECONDS = 0.5
 _SIGN_OF_LIFE_SECONDS = 2.0
 _PATIENCE_SECONDS = 2.0
 _LAST_WORD_SECONDS = 1.0
+
+_NOTHING: Mapping[str, float] = MappingProxyType({})
 
 Key = tuple[Role, str, PartitionNumber | None]
 Tell = Callable[[str], None]
@@ -43,6 +47,7 @@ class Say(Protocol):
         partition: PartitionNumber | None,
         doing: Doing,
         reason: str = "",
+        measures: Mapping[str, float] = _NOTHING,
         **counters: int,
     ) -> None: ...
 
@@ -55,14 +60,18 @@ class _Word:
     reason: str
     since: float
     counters: Counter[str] = field(default_factory=Counter)
+    measures: Mapping[str, float] = field(default_factory=dict)
 
 
 class Reporter:
     """The reports of one process at one site."""
 
-    def __init__(self, dsn: str, site: SiteName) -> None:
+    def __init__(self, site: SiteName, *dsns: str) -> None:
         self._site = site
-        self._session = Session(dsn, "zerotail report", patience_seconds=_PATIENCE_SECONDS)
+        self._sessions = deque(
+            Session(dsn, "zerotail report", patience_seconds=_PATIENCE_SECONDS, connect_seconds=_PATIENCE_SECONDS)
+            for dsn in dsns
+        )
         self._lock = Lock()
         self._words: dict[Key, _Word] = {}
         self._changed: dict[Key, None] = {}
@@ -77,9 +86,13 @@ class Reporter:
         partition: PartitionNumber | None,
         doing: Doing,
         reason: str = "",
+        measures: Mapping[str, float] = _NOTHING,
         **counters: int,
     ) -> None:
-        """What is done now, and why it waits or has stopped; `counters` are added to the sums so far."""
+        """What is done now, and why it waits or has stopped.
+
+        `counters` are added to the sums so far, `measures` stand for themselves.
+        """
         key = (role, name, partition)
         with self._lock:
             word = self._words.get(key)
@@ -87,9 +100,10 @@ class Reporter:
                 word = self._words[key] = _Word(doing, reason, time.monotonic())
             elif (word.doing, word.reason) != (doing, reason):
                 word.doing, word.reason, word.since = doing, reason, time.monotonic()
-            elif not any(counters.values()):
+            elif not any(counters.values()) and measures == word.measures:
                 return  # nothing new: the sign of life says it again
             word.counters.update(counters)
+            word.measures = measures
             self._changed[key] = None
 
     def __enter__(self) -> Self:
@@ -110,7 +124,8 @@ class Reporter:
             if self._write(everything=due) and due:
                 written_all_at = time.monotonic()
         self._write(everything=True)
-        self._session.close()
+        for session in self._sessions:
+            session.close()
 
     def _write(self, *, everything: bool) -> bool:
         """Whether the database took it; what it did not take comes with the next sign of life."""
@@ -120,11 +135,14 @@ class Reporter:
         if not reports:
             return True
         try:
-            outcome = self._session.write(lambda connection: write_reports(connection, reports))
+            outcome = self._sessions[0].write(lambda connection: write_reports(connection, reports))
         except Exception:  # noqa: BLE001 - such as tables that are not there yet: no report is worth the work
-            self._session.close()
+            self._sessions[0].close()
+            outcome = Unreachable()
+        if isinstance(outcome, Unreachable | Indefinite | Refused):
+            self._sessions.rotate(-1)
             return False
-        return not isinstance(outcome, Unreachable | Indefinite | Refused)
+        return True
 
     def _report(self, key: Key) -> Report:
         role, name, partition = key
@@ -132,5 +150,13 @@ class Reporter:
         for_seconds = time.monotonic() - word.since
         process = (os.getpid(), socket.gethostname())
         return Report(
-            self._site, role, name, partition, *process, word.doing, word.reason, for_seconds, dict(word.counters)
+            self._site,
+            role,
+            name,
+            partition,
+            *process,
+            word.doing,
+            word.reason,
+            for_seconds,
+            {**word.counters, **word.measures},
         )

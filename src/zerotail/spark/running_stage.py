@@ -165,7 +165,7 @@ class RunningStage:
             reason = (
                 f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: {poison.reason}"
             )
-        self._say(_ROLE, self._part.name, partition, "stopped" if reason else "working", reason, **counters)
+        self._say(_ROLE, self._part.name, partition, "stopped" if reason else "working", reason, {}, **counters)
 
     def _wait_for_room(self) -> None:
         """Take nothing more while the outside is owed too much, so that a slow receiver cannot fill the database."""

@@ -21,6 +21,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from zerotail.jars import locked_jars, require_jars
+from zerotail.spark.follow_source import FollowSource
 from zerotail.spark.instruction_source import InstructionSource
 from zerotail.spark.journal_source import JournalSource
 
@@ -66,6 +67,7 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     spark.dataSource.register(InstructionSource)
     spark.dataSource.register(JournalSource)
+    spark.dataSource.register(FollowSource)
     return spark
 
 

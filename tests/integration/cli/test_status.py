@@ -160,7 +160,7 @@ def test_one_site_alone_can_be_asked(watched: Watched) -> None:
 
 
 def test_a_stopped_and_a_silent_process_are_said(watched: Watched) -> None:
-    reporter = Reporter(watched.east, SiteName("east"))
+    reporter = Reporter(SiteName("east"), watched.east)
     reporter.say("stage", "settle", PartitionNumber(0), "stopped", "a record that cannot be read", applied=41)
     reporter.say("emitter", "bank", PartitionNumber(0), "waiting", "the gate is closed", sent=7)
     reporter.close()

@@ -33,7 +33,7 @@ def watched(lab: Layout, tmp_path: Path) -> Watched:
 
 @pytest.fixture
 def reporter(watched: Watched) -> Iterator[Reporter]:
-    with closing(Reporter(watched.east, EAST)) as made:
+    with closing(Reporter(EAST, watched.east)) as made:
         yield made
 
 
@@ -78,7 +78,7 @@ def test_a_sign_of_life_comes_without_a_word_and_since_stays(watched: Watched, r
 
 
 def test_the_last_word_is_written_by_close(watched: Watched) -> None:
-    reporter = Reporter(watched.east, EAST)
+    reporter = Reporter(EAST, watched.east)
     reporter.say("emitter", "bank", FIRST, "stopped", "superseded")
     reporter.close()
     assert doing(watched) == "stopped superseded"
@@ -100,7 +100,7 @@ def test_a_database_that_is_away_holds_nobody_up_and_gets_the_newest_word_when_i
 
 
 def test_closing_does_not_wait_for_a_frozen_database(watched: Watched) -> None:
-    reporter = Reporter(watched.east, EAST)
+    reporter = Reporter(EAST, watched.east)
     reporter.say("stage", "settle", FIRST, "working")
     wait_for("it is written", lambda: doing(watched) == "working")
     assert stop_target(watched.lab, "east.postgres").bit
@@ -128,7 +128,7 @@ def rolled_back(connection: Connection) -> int:
 
 
 def test_many_threads_may_speak_at_once(watched: Watched) -> None:
-    reporter = Reporter(watched.east, EAST)
+    reporter = Reporter(EAST, watched.east)
 
     def speak(partition: int) -> None:
         for _ in range(200):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zerotail.spark.application import first_cause
+from zerotail.spark.kept_query import first_cause
 
 PROXY = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "call.py", line 1, in on_batch

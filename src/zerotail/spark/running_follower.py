@@ -1,0 +1,86 @@
+"""The follower of an application while it runs at a standby."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from zerotail.config import Configuration
+from zerotail.core.identity import PartitionNumber, SiteName, StageName
+from zerotail.errors import ZerotailError
+from zerotail.ports import End, Standing
+from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.transaction import Session
+from zerotail.running.parts import StagePart
+from zerotail.running.report import Say
+from zerotail.spark.follower_query import Progress, follow_task, start_follower_query
+
+_ROLE: Final = "follower"
+
+
+class RunningFollower:
+    """Follows all partitions of all stages in one query."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        configuration: Configuration,
+        site: SiteName,
+        stages: tuple[StagePart, ...],
+        say: Say,
+        *,
+        shadow: bool = False,
+    ) -> None:
+        self._spark = spark
+        self._dsn = configuration.sites[site].database.dsn.reveal()
+        self._stages = stages
+        self._say = say
+        self._task = follow_task(configuration, site, stages, shadow=shadow)
+        self._database = Session(self._dsn, "zerotail follower")
+        self.passed = Event()
+        """Set when a topic has once held all of its journal."""
+        self.appended = Event()
+        """Set when something was once appended."""
+
+    @property
+    def name(self) -> str:
+        """Its name as a part."""
+        return f"follower of {', '.join(part.name for part in self._stages)}"
+
+    def start(self, checkpoint: str) -> StreamingQuery:
+        """Follow from wherever the topics end."""
+        return start_follower_query(self._spark, self._dsn, self._task, checkpoint, self._note)
+
+    def observe(self) -> bool:
+        """Never: whoever runs it knows when the site's turn has come."""
+        return False
+
+    def reason_to_end(self) -> End | ZerotailError | None:
+        """It ends when its database is no standby any more."""
+        standing = self._database.read(read_standing)
+        return End.NOT_ACTIVE if isinstance(standing, Standing) and standing.timeline is not None else None
+
+    def waits(self, reason: str) -> None:
+        """Say that nothing is followed, and why."""
+        for part in self._stages:
+            self._say(_ROLE, part.name, None, "waiting", reason)
+
+    def close(self) -> None:
+        """Give back the session."""
+        self._database.close()
+
+    def _note(self, stage: StageName, partition: PartitionNumber, progress: Progress) -> None:
+        followed, shadowed = progress.followed, progress.shadowed
+        if followed.missing == 0:
+            self.passed.set()
+        if followed.appended:
+            self.appended.set()
+        lag = {"missing": float(followed.missing or 0), "lag_seconds": round(progress.lag_seconds, 3)}
+        if shadowed is not None and shadowed.difference is not None:
+            self._say(_ROLE, stage, partition, "stopped", shadowed.difference, lag, appended=followed.appended)
+        else:
+            doing: Final = "waiting" if followed.waits_for else "working"
+            self._say(_ROLE, stage, partition, doing, followed.waits_for, lag, appended=followed.appended)
