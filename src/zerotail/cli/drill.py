@@ -49,7 +49,13 @@ def list_scenarios(as_json: bool) -> None:
     "--rate", type=click.FloatRange(1, 50_000), default=1000, show_default=True, help="Instructions a second."
 )
 @click.option("--count", type=click.IntRange(1_000, 10_000_000), help="Instructions in all; else as many as it takes.")
-@click.option("--strategy", type=click.Choice(["skip", "follower"]), default="skip", show_default=True, help="Noted.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["skip", "follower", "auto"]),
+    default="auto",
+    show_default=True,
+    help="How a takeover fills the topics.",
+)
 @click.option("--receiver", type=click.Choice(_CLASSES), help="The receiver's class; else R2, at random for `random`.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="How many, for `random`.")
 @click.option("--dir", "folder", metavar="D", help="Where history and report go; else drills/SCENARIO-TIME.")

@@ -95,7 +95,8 @@ class Business:
         return self.count is not None and self.acknowledged >= self.count
 
     def start(self) -> None:
-        """Begin to submit."""
+        """Begin to submit, or go on."""
+        self._stop.clear()
         self._begin(self._work, "business")
 
     def stop(self) -> None:
@@ -103,6 +104,7 @@ class Business:
         self._stop.set()
         for thread in self._threads:
             thread.join()
+        self._threads.clear()
 
     def submit_patiently(self, site: SiteName, clients: int) -> None:
         """Let so many clients submit one instruction each, by a commit that waits for the standby."""

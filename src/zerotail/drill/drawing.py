@@ -73,10 +73,17 @@ def draw_received(messages: Sequence[Told], marks: Sequence[Mark], zero: float) 
         below[place] += count
         left, top = place * _STEP_SECONDS * scale, _HEIGHT - _FOOT - bottom - high
         parts.append(_rect(left, top, max(0.6, _STEP_SECONDS * scale - 0.3), high, SITE_COLOURS.get(site, _QUIET)))
-    parts += [_mark((mark.at - start) * scale, mark) for mark in marks if start <= mark.at <= end]
+    shown = [mark for mark in marks if start <= mark.at <= end]
+    parts += [_mark((mark.at - start) * scale, mark, number) for number, mark in enumerate(shown, start=1)]
     parts += _seconds(start, end, scale, zero)
-    parts.append(_text(4, 12, f"highest bar: {most:,} messages in 100 ms", colour=_QUIET))
-    return _svg(_HEIGHT, parts)
+    parts.append(_text(WIDTH - 4, _TOP - 6, f"highest bar: {most:,} messages", anchor="end", colour=_QUIET))
+    return _svg(_HEIGHT, parts) + _legend(shown, zero)
+
+
+def _legend(marks: Sequence[Mark], zero: float) -> str:
+    """What the numbers above the lines mean, so that it can be read on paper."""
+    lines = (f"<li>{mark.at - zero:+.2f} s: {escape(mark.what.split(':')[0])}</li>" for mark in marks)
+    return f'<ol class="marks">{"".join(lines)}</ol>'
 
 
 def draw_steps(bars: Sequence[Bar], zero: float) -> str:
@@ -156,11 +163,13 @@ def _seconds(start: float, end: float, scale: float, zero: float) -> list[str]:
     return parts
 
 
-def _mark(left: float, mark: Mark) -> str:
+def _mark(left: float, mark: Mark, number: int) -> str:
     colour = _FAULT if mark.is_fault else _ACT
     dashes = "" if mark.is_fault else ' stroke-dasharray="3 3"'
     lines = f'x1="{left:.1f}" x2="{left:.1f}" y1="{_TOP - 14}" y2="{_HEIGHT - _FOOT}"'
-    return f'<line {lines} stroke="{colour}"{dashes}><title>{escape(mark.what)}</title></line>'
+    # Marks that lie close together take turns in height.
+    figure = _text(left + 2, 11 + 11 * ((number - 1) % 2), str(number), colour=colour)
+    return f'<line {lines} stroke="{colour}"{dashes}><title>{escape(mark.what)}</title></line>{figure}'
 
 
 def _rect(left: float, top: float, wide: float, high: float, colour: str) -> str:

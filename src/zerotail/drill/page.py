@@ -31,6 +31,7 @@ th { font-weight: 600; white-space: nowrap }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 tr.fault td { color: #a40e26 } tr.act td { font-weight: 600 } tr.step td { color: #57606a }
 svg { width: 100%; height: auto; background: #f6f8fa; border-radius: 4px; margin-bottom: .4em }
+ol.marks { columns: 2; font-size: .87em; color: #57606a; margin-top: .2em }
 .key { margin-right: 1.2em; white-space: nowrap }
 .key i { display: inline-block; width: .9em; height: .9em; margin-right: .35em; vertical-align: -.08em }
 pre { background: #f6f8fa; padding: .8em; overflow-x: auto; font-size: 12.5px; white-space: pre-wrap }
@@ -50,7 +51,7 @@ def write_page(
     zero = stage.faults[0].at if stage.faults else stage.asked_at or stage.events[0].at
     messages = _told(arrivals, attempts)
     title = f"Drill {result.scenario}"
-    verdict = stage.history.parent / "verdict.txt"
+    verdict = path.with_name("verdict.txt")
     sections = [
         f"<h1>{escape(title)}</h1>",
         f'<p><span class="verdict {result.verdict}">{result.verdict.upper()}</span></p>',

@@ -45,7 +45,7 @@ from zerotail.operate.notebook import Notebook
 from zerotail.operate.pipeline import transforms_of
 from zerotail.operate.rejoin import plan_rejoin, run_rejoin
 from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
-from zerotail.operate.world import observe_world
+from zerotail.operate.world import World, observe_world
 from zerotail.postgres.connection import session
 from zerotail.postgres.owed import observe_drained
 
@@ -99,6 +99,8 @@ class Rehearsal:
     """How much longer or shorter the waits for messages are than usual."""
     events: list[Event] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    earlier_faults: list[Fault] = field(default_factory=list)
+    """Of scenes that were played before on this stage."""
     acts: list[ActReport] = field(default_factory=list)
     steps: list[TimedStep] = field(default_factory=list)
     gated_at: dict[Epoch, float] = field(default_factory=dict)
@@ -114,6 +116,7 @@ class Rehearsal:
     fault_at: float | None = None
     asked_at: float | None = None
     promoted_at: float | None = None
+    began: float = field(default_factory=time.monotonic)
     random: random.Random = field(init=False)
     business: Business = field(init=False)
 
@@ -201,6 +204,13 @@ class Rehearsal:
         process = self.processes.get(site)
         return process is not None and process.poll() is not None
 
+    def says_within(self, site: str, words: str, seconds: float) -> bool:
+        """Whether the processes of a site say so in time."""
+        deadline = Deadline.after(seconds)
+        while not deadline.passed and words not in self.log_of(site):
+            time.sleep(0.05)
+        return words in self.log_of(site)
+
     def wait_until_warm(self, site: str) -> None:
         """Return when the processes of a standby could begin at once."""
         self.wait_until_says(site, "warm, until")
@@ -223,9 +233,17 @@ class Rehearsal:
     def end(self) -> None:
         """End whatever of ours still runs."""
         self.business.stop()
-        for process in (*self.processes.values(), *self.strays):
+        self.end_strays()
+        for process in self.processes.values():
             self.signal_processes(process, signal.SIGKILL)
             process.wait()
+
+    def end_strays(self) -> None:
+        """End what is not a site's own any more."""
+        for process in self.strays:
+            self.signal_processes(process, signal.SIGKILL)
+            process.wait()
+        self.strays.clear()
 
     def start_servers(self, target: str) -> None:
         """Start what of a target is not running."""
@@ -251,7 +269,7 @@ class Rehearsal:
         stated = stated or Statements()
         operator = self._operator(to, "takeover", hear)
         self.asked_at = self.note("act", f"takeover to {to} {' '.join(stated.flags)}".strip())
-        world = observe_world(operator.configuration)
+        world = self._look(operator, "takeover")
         planned = plan_takeover(operator.configuration, world, SiteName(to), stated)
         self.done(run_takeover(operator, planned, stated.flags), to)
 
@@ -259,14 +277,14 @@ class Rehearsal:
         """The active role moves, with nothing in doubt."""
         operator = self._operator(to, "handover")
         self.asked_at = self.note("act", f"handover to {to}")
-        world = observe_world(operator.configuration)
+        world = self._look(operator, "handover")
         self.done(run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
 
     def rejoin(self, site: str) -> None:
         """A lost site comes back as standby."""
         operator = self._operator(self.active, "rejoin")
         self.note("act", f"rejoin of {site}")
-        world = observe_world(operator.configuration)
+        world = self._look(operator, "rejoin")
         planned = plan_rejoin(operator.configuration, world, SiteName(site))
         accepted = () if world.of(SiteName(site)) is not None else (f"--accept-lost-database {site}",)
         report = run_rejoin(operator, planned, accepted)
@@ -289,6 +307,12 @@ class Rehearsal:
     def notebook(self) -> Notebook:
         """Where the operator's acts are noted."""
         return Notebook(self.layout.path / "notes")
+
+    def _look(self, operator: Operator, act: str) -> World:
+        began = time.time()
+        world = observe_world(operator.configuration)
+        self.steps.append(TimedStep(act, "look at both sites", began, time.time()))
+        return world
 
     def _gated(self, report: ActReport) -> None:
         self.acts.append(report)
@@ -337,6 +361,17 @@ class Rehearsal:
         self.wait_until_warm(self.standby)
         self.business.rate = self.rate
 
+    def begin_again(self) -> None:
+        """Ready for the next scene: the other site is a standby again, warm, and the business goes on."""
+        self.earlier_faults += self.faults
+        self.faults, self.events, self.steps, self.findings = [], [], [], []
+        self.fault_at = self.asked_at = self.promoted_at = None
+        other = self.standby
+        if "warm, until" not in self.log_of(other) or self._has_ended(other):
+            self.signal_processes(self.processes.get(other), signal.SIGKILL)
+            self.bring_back(other)
+        self.business.start()
+
     def wait_for_new(self, count: int) -> None:
         """Return when so many instructions that are given from now on are outside, or the business has no more."""
         wanted = self.business.acknowledged + max(1, int(count * self.scale))
@@ -371,7 +406,7 @@ class Rehearsal:
         return self.layout.path / site / "run.log"
 
 
-def prepare_example(layout: Layout, *, replayed: bool) -> None:
+def prepare_example(layout: Layout, *, replayed: bool = False, strategy: str = "auto") -> None:
     """Fit the example for a drill: zerotail numbers all instructions, since the business submits again what it got no
     answer for. `replayed`: after a takeover the state is rebuilt from the journal, and not taken from the database.
     """
@@ -384,6 +419,7 @@ def prepare_example(layout: Layout, *, replayed: bool) -> None:
         del content["takeover"]["fence"]
         for channel in content["channels"].values():
             channel["batch"] = 1000
+        content["restore"] = {"strategy": strategy}
         if replayed:
             for stage in content["stages"].values():
                 stage["state"] = "replay"

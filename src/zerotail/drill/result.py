@@ -41,7 +41,7 @@ class DrillResult:
     receiver: str
     rate: float
     seconds: float
-    strategy: str = "skip"
+    strategy: str = "auto"
     allowed: str = ""
     """What was stated beforehand."""
     reasons: tuple[str, ...] = ()

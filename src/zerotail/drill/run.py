@@ -42,7 +42,7 @@ class DrillSettings:
     rate: float = 1_000.0
     count: int | None = None
     """Instructions of the business in all; None: as many as the scenario needs."""
-    strategy: str = "skip"
+    strategy: str = "auto"
     scale: float = 1.0
     """How many messages show that the flow goes on, as a share of the usual number."""
 
@@ -59,13 +59,21 @@ class Judged:
 
 def run_drill(layout: Layout, scenario: Scenario, settings: DrillSettings, folder: Path, tell: Tell) -> DrillResult:
     """Play the scenario in a lab that was just brought up; files go into `folder`."""
-    prepare_example(layout, replayed=scenario.replayed)
+    prepare_example(layout, replayed=scenario.replayed, strategy=settings.strategy)
     stage = new_stage(layout, settings, folder, tell)
     try:
         stage.begin()
         return play(stage, scenario, settings, folder)
     finally:
         stage.end()
+
+
+def play_next(stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path) -> DrillResult:
+    """Play one more scenario on a stage; its processes go on, and its history grows."""
+    stage.began = time.monotonic()
+    stage.begin_again()
+    stage.random.seed(settings.seed)
+    return play(stage, scenario, settings, folder, last=False)
 
 
 def new_stage(layout: Layout, settings: DrillSettings, folder: Path, tell: Tell) -> Rehearsal:
@@ -75,10 +83,12 @@ def new_stage(layout: Layout, settings: DrillSettings, folder: Path, tell: Tell)
     return Rehearsal(layout, settings.rate, settings.seed, history, tell, settings.count, settings.scale)
 
 
-def play(stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path) -> DrillResult:
-    """Play a scenario on a stage where messages flow, and judge it."""
-    began = time.monotonic()
+def play(
+    stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path, *, last: bool = True
+) -> DrillResult:
+    """Play a scenario on a stage where messages flow, and judge it; with `last` its processes are not needed again."""
     judged = Judged()
+    folder.mkdir(parents=True, exist_ok=True)
     with Settling(stage):
         try:
             _play_under_load(stage, scenario)
@@ -89,12 +99,15 @@ def play(stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: 
         stage.business.stop()
         stage.note("load", f"{stage.business.acknowledged} instructions acknowledged in all")
         _try_to_drain(stage)
-    stage.end()
+    if last:
+        stage.end()  # so that the judges have the machine for themselves
+    else:
+        stage.end_strays()
     try:
-        _judge(stage, scenario, judged)
+        _judge(stage, scenario, judged, folder)
     except ZerotailError as error:
         stage.findings.append(f"a site could not be judged: {error.message}")
-    result = _result(scenario, stage, judged, settings, time.monotonic() - began)
+    result = _result(scenario, stage, judged, settings, time.monotonic() - stage.began)
     page = folder / "report.html"
     result = replace(result, history=str(stage.history), report=str(page))
     (folder / "result.json").write_bytes(msgspec.json.encode(result))
@@ -123,7 +136,7 @@ def _try_to_drain(stage: Rehearsal) -> None:
         stage.findings.append(f"the flow did not come to rest: {error.message}")
 
 
-def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged) -> None:
+def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged, folder: Path) -> None:
     deadline = Deadline.after(_PATIENCE_SECONDS)
     judged.attempts = tuple(stage.receiver.attempts(deadline=deadline))
     acknowledged = stage.business.acknowledged
@@ -140,7 +153,7 @@ def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged) -> None:
         fenced_process_limit=None,
     )
     judged.checked = check(stage.history, expect, content_of=lambda segment: chained_bytes(segment, numbers))
-    (stage.history.parent / "verdict.txt").write_text(verdict_as_text(judged.checked))
+    (folder / "verdict.txt").write_text(verdict_as_text(judged.checked))
 
 
 def versions() -> dict[str, str]:

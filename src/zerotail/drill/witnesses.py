@@ -117,7 +117,7 @@ def _declared(stage: Rehearsal, names: dict[ProducerNumber, ProducerName]) -> It
 
 
 def _faults(stage: Rehearsal, clock: Clock) -> Iterator[AnyEvent]:
-    for number, fault in enumerate(stage.faults, start=1):
+    for number, fault in enumerate((*stage.earlier_faults, *stage.faults), start=1):
         name = f"{fault.report.fault} {number}"
         yield FaultBegan(
             time=clock.at(fault.at),
