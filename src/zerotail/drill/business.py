@@ -19,7 +19,7 @@ from threading import Event, Lock, Thread
 import msgspec
 
 from zerotail.config import Configuration
-from zerotail.core.epoch import Durability
+from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Lsn, PartitionNumber, ProducerName, SiteName
 from zerotail.core.record import digest_of
 from zerotail.deadline import Deadline
@@ -165,7 +165,8 @@ class Business:
             cut_after(connection, 2 * _ANSWER_SECONDS),
         ):
             standing = read_standing(connection)
-            if not standing.live_at(pair.site):
+            # As `zerotail.submit` does: a site that hands over takes nothing more.
+            if not standing.live_at(pair.site) or standing.lineage.current.phase is not Phase.LIVE:
                 return False
             connection.execute(b"set synchronous_commit = local")
             connection.execute(_SUBMIT.encode(), _columns(batch))
