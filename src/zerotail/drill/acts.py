@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable
 
 from zerotail.core.identity import SiteName
-from zerotail.drill.rehearsal import Rehearsal, TimedStep
+from zerotail.drill.rehearsal import WARM, Rehearsal, TimedStep
 from zerotail.operate.act import ActReport, Operator
 from zerotail.operate.handover import plan_handover, run_handover
 from zerotail.operate.rejoin import plan_rejoin, run_rejoin
@@ -62,8 +61,9 @@ def begin_again(stage: Rehearsal) -> None:
     stage.faults, stage.events, stage.steps, stage.findings = [], [], [], []
     stage.fault_at = stage.asked_at = stage.promoted_at = None
     other = stage.standby
-    if "warm, until" not in stage.log_of(other) or stage.has_ended(other) or not _is_attached(stage, other):
-        stage.signal_processes(stage.processes.get(other), signal.SIGKILL)
+    running = stage.processes[other]
+    if running.ended or WARM not in running.said() or not _is_attached(stage, other):
+        running.end()
         bring_back(stage, other)
     stage.business.start()
 

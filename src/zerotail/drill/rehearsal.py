@@ -10,14 +10,9 @@ that happens is noted with its time.
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,12 +23,11 @@ from zerotail.config import Configuration, load
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.business import Business
-from zerotail.drill.sender import HISTORY_VARIABLE
-from zerotail.errors import Unavailable, ZerotailError
+from zerotail.drill.running import Running
+from zerotail.errors import ZerotailError
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import FaultReport, start_target
 from zerotail.lab.layout import SITES, Layout
-from zerotail.lab.process import session_members
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
 from zerotail.lab.site import other_site
@@ -45,6 +39,8 @@ from zerotail.postgres.owed import observe_drained
 
 CHANNEL, STAGE = "bank", "settle"
 PATIENCE_SECONDS = 90.0
+WARM = "warm, until"
+"""What the processes of a standby say when they are."""
 _FIRST_RATE = 40.0
 """Until the first message is outside: a cold flow that meets a storm only shows how cold it was."""
 Tell = Callable[[str], None]
@@ -100,8 +96,8 @@ class Rehearsal:
     """When an epoch that was exposed went back behind the gate."""
     findings: list[str] = field(default_factory=list)
     """Promises that were not kept."""
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    strays: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: dict[str, Running] = field(default_factory=dict)
+    strays: list[Running] = field(default_factory=list)
     """Processes that are not a site's own any more, or not its only ones."""
     producers: dict[str, int] = field(default_factory=dict)
     """The numbers of the producers, when the end was read."""
@@ -160,83 +156,28 @@ class Rehearsal:
 
     def start_site(self, site: str, *, standby: bool = False) -> None:
         """Start a site's processes; with `standby` they wait, warm, for their turn."""
-        self._log(site).unlink(missing_ok=True)
-        words = ["all", *(["--standby"] if standby else [])]
-        self.processes[site] = self.start_process(site, *words)
+        self.processes[site] = self.start_process(site, "all", *(["--standby"] if standby else []))
         self.note("start", f"{site}: processes started{', waiting for their turn' if standby else ''}")
 
-    def start_process(self, site: str, *words: str) -> subprocess.Popen[bytes]:
-        """One `zerotail run` of a site, in a session of its own."""
-        command = [sys.executable, "-m", "zerotail", "run", *words, "--site", site, "--config", str(self.config(site))]
-        with self._log(site).open("ab") as log:
-            return subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, HISTORY_VARIABLE: str(self.history)},
-            )
-
-    def wait_until_says(self, site: str, *words: str) -> None:
-        """Return when the processes of a site have said so."""
-        try:
-            wait_until(
-                f"{site} says {' and '.join(words)}",
-                lambda: all(word in self.log_of(site) for word in words) or self.has_ended(site),
-                Deadline.after(PATIENCE_SECONDS),
-                every_seconds=0.1,
-            )
-        except Unavailable as late:
-            said = self.log_of(site).strip().splitlines()[-3:]
-            raise Unavailable(f"{late.message}; it said last: {' / '.join(said) or 'nothing'}") from late
-        if self.has_ended(site):
-            raise Unavailable(f"the processes of {site} have ended: {self.log_of(site).strip()[-300:]}")
-
-    def has_ended(self, site: str) -> bool:
-        """Whether the processes of a site are gone."""
-        process = self.processes.get(site)
-        return process is not None and process.poll() is not None
-
-    def says_within(self, site: str, words: str, seconds: float) -> bool:
-        """Whether the processes of a site say so in time."""
-        deadline = Deadline.after(seconds)
-        while not deadline.passed and words not in self.log_of(site):
-            time.sleep(0.05)
-        return words in self.log_of(site)
+    def start_process(self, site: str, *words: str) -> Running:
+        """One `zerotail run` at a site."""
+        return Running.start(site, self.config(site), self.history, *words)
 
     def wait_until_warm(self, site: str) -> None:
         """Return when the processes of a standby could begin at once."""
-        self.wait_until_says(site, "warm, until")
-
-    def log_of(self, site: str) -> str:
-        """What the processes of a site have said so far."""
-        path = self._log(site)
-        return path.read_text(errors="replace") if path.exists() else ""
-
-    def signal_processes(self, process: subprocess.Popen[bytes] | None, number: signal.Signals) -> int:
-        """Send a signal to every process of a session; how many there are."""
-        if process is None:
-            return 0
-        members = session_members(process.pid)
-        for pid in members:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        return len(members)
+        self.processes[site].wait_until_says(PATIENCE_SECONDS, WARM)
 
     def end(self) -> None:
         """End whatever of ours still runs."""
         self.business.stop()
         self.end_strays()
-        for process in self.processes.values():
-            self.signal_processes(process, signal.SIGKILL)
-            process.wait()
+        for running in self.processes.values():
+            running.end()
 
     def end_strays(self) -> None:
         """End what is not a site's own any more."""
-        for process in self.strays:
-            self.signal_processes(process, signal.SIGKILL)
-            process.wait()
+        for stray in self.strays:
+            stray.end()
         self.strays.clear()
 
     def start_servers(self, target: str) -> None:
@@ -280,7 +221,7 @@ class Rehearsal:
         """Start both sites and the business; return when messages flow."""
         self.start_site(self.active)
         self.start_site(self.standby, standby=True)
-        self.wait_until_says(self.active, "running stage", "running producers")
+        self.processes[self.active].wait_until_says(PATIENCE_SECONDS, "running stage", "running producers")
         self.business.start()
         wait_until("the first message is outside", self.accepted, Deadline.after(PATIENCE_SECONDS), every_seconds=0.1)
         self.wait_until_warm(self.standby)
@@ -315,6 +256,3 @@ class Rehearsal:
         except ZerotailError:
             return False
         return not (left.instructions or left.emissions)
-
-    def _log(self, site: str) -> Path:
-        return self.layout.path / site / "run.log"

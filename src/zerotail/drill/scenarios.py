@@ -22,13 +22,15 @@ from zerotail.drill.commands import (
     plan_of_takeover,
     resume_takeover,
 )
-from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal
 from zerotail.operate.takeover import Statements
+from zerotail.ports import End
 from zerotail.postgres.connection import session
 from zerotail.postgres.lineage import read_standing
 
 MESSAGES = 500
 """So many new ones show that the flow goes on."""
+SUPERSEDED = End.SUPERSEDED.value
 _SILENCE_SECONDS = 1.5
 _END_SECONDS = 5.0
 _DECLINED = frozenset({3, 4, 5})
@@ -110,8 +112,8 @@ def _zombie_site(stage: Rehearsal) -> None:
     stage.wait_for_new(MESSAGES)
     blows.thaw_site(stage, frozen)
     if stage.layout.receiver_class == "R2":  # the only one that tells an old sender that it is old
-        ended = stage.says_within(zombie, "newer instance is at work", _END_SECONDS)
-        stage.promise("the processes that were frozen end by themselves within 5 s of the first refusal", ended)
+        ended = stage.processes[zombie].says_within(_END_SECONDS, SUPERSEDED)
+        stage.promise("the sender that was frozen ends by itself within 5 s", ended)
     stage.wait_for_new(MESSAGES)
 
 
@@ -155,7 +157,7 @@ def _failback(stage: Rehearsal) -> None:
     first = stage.active
     hand_over(stage, stage.standby)
     stage.wait_for_new(MESSAGES)
-    stage.processes[first].wait(timeout=30)
+    stage.processes[first].end()
     stage.start_site(first, standby=True)
     stage.wait_until_warm(first)
     hand_over(stage, first)
@@ -191,7 +193,7 @@ def _start_twice(stage: Rehearsal) -> None:
     stage.wait_for_new(MESSAGES)
     stage.note("act", f"the stages of {site} are started a second time")
     stage.strays.append(stage.start_process(site, "stage", "settle"))
-    stage.wait_until_says(site, "newer instance is at work")
+    stage.processes[site].wait_until_says(PATIENCE_SECONDS, SUPERSEDED)
     stage.wait_for_new(MESSAGES)
 
 
@@ -235,8 +237,9 @@ def _frozen_sender(stage: Rehearsal) -> None:
     stage.wait_for_new(MESSAGES)
     blows.thaw_senders(stage, frozen)
     blows.let_message_arrive(stage, detained)
-    code = blows.wait_until_ended(stage, 2 * _END_SECONDS)
-    stage.promise(f"the processes that were frozen end by themselves (exit code {code})", code is not None)
+    ended = stage.strays[-1].says_within(2 * _END_SECONDS, SUPERSEDED)
+    stage.promise("the processes that were frozen end by themselves", ended)
+    stage.end_strays()
     stage.wait_for_new(MESSAGES)
 
 
