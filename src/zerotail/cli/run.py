@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,7 +57,7 @@ def run_all(site: str, path: str | None, standby: bool, as_json: bool) -> int:
     this = [sys.executable, "-m", "zerotail", "run"]
     options = ["--site", site, "--config", file, *(["--standby"] if standby else [])]
     commands = {"flow": [*this, "flow", *options], "emitter": [*this, "emitter", *options]}
-    supervisor = Supervisor(commands, say, standby=standby)
+    supervisor = Supervisor(commands, _tell, standby=standby)
     return _until_stopped("all", site, supervisor.run, supervisor.stop, as_json)
 
 
@@ -93,7 +94,7 @@ def run_emitter(site: str, path: str | None, standby: bool, as_json: bool) -> in
 
     configuration, _ = _load(path)
     with _reporter(configuration, site) as reporter:
-        emitter = Emitter(configuration, _site(configuration, site), say, reporter.say, standby=standby)
+        emitter = Emitter(configuration, _site(configuration, site), _tell, reporter.say, standby=standby)
         return _until_stopped("emitter", site, emitter.run, emitter.stop, as_json)
 
 
@@ -111,7 +112,7 @@ def run_follower(site: str, path: str | None, shadow: bool, as_json: bool) -> in
     find_code_beside(file)
     parts = plan_parts(configuration, (), None)
     with _reporter(configuration, site) as reporter:
-        application = Application(configuration, say)
+        application = Application(configuration, _tell)
         return _until_stopped(
             "follower",
             site,
@@ -144,7 +145,7 @@ def _run_application(
     from zerotail.spark.application import Application, run_parts
 
     with _reporter(configuration, site) as reporter:
-        application = Application(configuration, say)
+        application = Application(configuration, _tell)
         return _until_stopped(
             what,
             site,
@@ -152,6 +153,11 @@ def _run_application(
             application.stop,
             as_json,
         )
+
+
+def _tell(line: str) -> None:
+    """One line with its time: these processes run for months, and somebody will ask when it was."""
+    say(f"{datetime.now().astimezone().isoformat(timespec='milliseconds')} {line}")
 
 
 def _load(path: str | None) -> tuple[Configuration, str]:
@@ -182,7 +188,7 @@ def _until_stopped(what: str, site: str, run: Callable[[], int], stop: Callable[
     """Run until Ctrl-C or `kill`, which is how such a process ends normally."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: stop())
-    say(f"{what} at {site}: running; Ctrl-C ends it")
+    _tell(f"{what} at {site}: running; Ctrl-C ends it")
     exit_code = run()
     if as_json:
         from zerotail.cli.answers import RunAnswer

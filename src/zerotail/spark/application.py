@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
@@ -90,12 +91,15 @@ class Application:
             spark.stop()
 
     def _keep(self, parts: list[KeptQuery]) -> int:
+        # Each start asks Kafka and the database several things: together they take as long as the longest.
+        with ThreadPoolExecutor(len(parts)) as starting:
+            started = list(starting.map(KeptQuery.look, parts))
         while not self._stop.is_set():
-            for part in parts:
-                ended = part.look()
+            for part, ended in zip(parts, started, strict=True):
                 if ended is not None:
                     return self._ended(part.name, ended)
             self._stop.wait(_LOOK_SECONDS)
+            started = [part.look() for part in parts]
         return 0
 
     def _ended(self, name: str, ended: End | ZerotailError) -> int:

@@ -25,6 +25,7 @@ from zerotail.ports import End
 from zerotail.running.parts import StagePart
 from zerotail.running.shadow import Shadowed, Shadows
 from zerotail.spark.follow_source import FollowSource
+from zerotail.spark.worker import settle_worker
 from zerotail.wiring import run_to_end
 
 _OUTCOME = "stage string, partition int, outcome binary"
@@ -78,6 +79,7 @@ def start_follower_query(
 
 def _work(task: FollowTask) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
         for row in (row for batch in batches for row in batch.to_pylist()):
             progress = _pass(task, StageName(row["stage"]), PartitionNumber(row["partition"]))
             if progress is not None:

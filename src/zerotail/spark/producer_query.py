@@ -24,6 +24,7 @@ from zerotail.kafka.producer import RecordSender
 from zerotail.ports import Batch, Done, SendRecords
 from zerotail.postgres.feed_arrow import read_rows
 from zerotail.spark.instruction_source import InstructionSource
+from zerotail.spark.worker import settle_worker
 
 Transform = Callable[[bytes], bytes]
 Note = Callable[[ProducerNumber, PartitionNumber, int], None]
@@ -83,6 +84,7 @@ def _sender_task(
     dsn: str, cluster: Cluster, routes: Mapping[ProducerNumber, Route]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def send(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
         for wanted in (row for batch in batches for row in batch.to_pylist()):
             producer, partition = ProducerNumber(wanted["producer"]), PartitionNumber(wanted["partition"])
             route, sent = routes[producer], 0

@@ -36,6 +36,8 @@ _SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
+    # Over TCP a small batch waits 40 ms at the worker's socket: Nagle's algorithm against delayed acknowledgements.
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.streaming.stopTimeout": "20s",
     # Connection strings and logins are options of sources; plans and logs show options.
     "spark.sql.redaction.options.regex": "(?i)url|dsn|jaas|password|secret|token|ssl[.]key",

@@ -27,6 +27,7 @@ from zerotail.errors import Refused, ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, take_batch
 from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Batch, End
+from zerotail.spark.worker import settle_worker
 from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 
 FROM_THE_BEGINNING = Offset(-2)
@@ -87,6 +88,9 @@ def read_records(
         "kafka.default.api.timeout.ms": patience,
         "kafkaConsumer.pollTimeoutMs": patience,
         "fetchOffset.numRetries": "1",
+        # A task that comes to the end of the log waits so long for more, half a second by default, and a small batch
+        # always does. Between two batches nobody asks, so asking often costs nothing.
+        "kafka.fetch.max.wait.ms": "10",
         **given,
     }
     if limit is not None:
@@ -135,6 +139,7 @@ def _task_of_batch(
     task: StageTask, places: Mapping[PartitionNumber, Place], halted: Set[PartitionNumber], at: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
         arrived = list(batches)
         if not sum(batch.num_rows for batch in arrived):
             return

@@ -29,6 +29,7 @@ from zerotail.running.report import Tell
 from zerotail.spark.kept_query import KeptQuery
 from zerotail.spark.running_follower import RunningFollower
 from zerotail.spark.stage_query import read_records
+from zerotail.spark.worker import settle_worker
 from zerotail.wiring import AdapterSettings
 
 _LOOK_SECONDS = 0.1
@@ -139,9 +140,11 @@ def warm_up(spark: SparkSession) -> None:
     """Have workers started and code loaded before it counts: the first job of a cold session takes seconds."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import zerotail.spark.follower_query
         import zerotail.spark.producer_query
         import zerotail.spark.stage_query  # noqa: F401
 
+        settle_worker()
         yield from batches
 
     for _ in range(_ROUNDS):
