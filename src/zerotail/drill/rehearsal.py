@@ -43,6 +43,7 @@ WARM = "warm, until"
 """What the processes of a standby say when they are."""
 _FIRST_RATE = 40.0
 """Until the first message is outside: a cold flow that meets a storm only shows how cold it was."""
+_SILENCE_SECONDS, _SILENT_WITHIN_SECONDS = 1.5, 8.0
 Tell = Callable[[str], None]
 
 
@@ -236,13 +237,16 @@ class Rehearsal:
 
         wait_until(f"{count} new messages are accepted", arrived, Deadline.after(PATIENCE_SECONDS), every_seconds=0.05)
 
-    def stays_silent(self, seconds: float) -> bool:
-        """Whether nothing is accepted for so long."""
-        before, deadline = self.accepted(), Deadline.after(seconds)
-        while not deadline.passed:
-            if self.accepted() != before:
+    def falls_silent(self) -> bool:
+        """Whether nothing is accepted any more, once what was on its way has arrived."""
+        deadline, since, seen = Deadline.after(_SILENT_WITHIN_SECONDS), time.monotonic(), self.accepted()
+        while time.monotonic() - since < _SILENCE_SECONDS:
+            if deadline.passed:
                 return False
             time.sleep(0.05)
+            now = self.accepted()
+            if now != seen:
+                since, seen = time.monotonic(), now
         return True
 
     def drain(self) -> None:

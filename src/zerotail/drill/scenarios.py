@@ -31,7 +31,6 @@ from zerotail.postgres.lineage import read_standing
 MESSAGES = 500
 """So many new ones show that the flow goes on."""
 SUPERSEDED = End.SUPERSEDED.value
-_SILENCE_SECONDS = 1.5
 _END_SECONDS = 5.0
 _DECLINED = frozenset({3, 4, 5})
 """Exit codes of an act that was refused, got no answer, or lost against another one half way."""
@@ -70,7 +69,7 @@ def _demo(stage: Rehearsal) -> None:
 
 def _commit_wait(stage: Rehearsal) -> None:
     frozen = blows.freeze_log_receiver(stage, clients=3)
-    silent = stage.stays_silent(_SILENCE_SECONDS)
+    silent = stage.falls_silent()
     stage.promise("nothing leaves while the standby stores nothing", silent)
     blows.kill_site(stage, stage.active)
     blows.thaw_log_receiver(stage, frozen)
@@ -80,7 +79,7 @@ def _commit_wait(stage: Rehearsal) -> None:
 def _cancelled_commit_wait(stage: Rehearsal) -> None:
     frozen = blows.freeze_log_receiver(stage, clients=3)
     blows.cancel_waiting_commits(stage)
-    silent = stage.stays_silent(_SILENCE_SECONDS)
+    silent = stage.falls_silent()
     stage.promise("nothing leaves that the standby has not stored, though the commits returned", silent)
     blows.kill_site(stage, stage.active)
     blows.thaw_log_receiver(stage, frozen)
@@ -119,7 +118,7 @@ def _zombie_site(stage: Rehearsal) -> None:
 
 def _link_cut_then_loss(stage: Rehearsal) -> None:
     fault = blows.cut(stage)
-    stage.promise("nothing leaves while the link is cut", stage.stays_silent(_SILENCE_SECONDS))
+    stage.promise("nothing leaves while the link is cut", stage.falls_silent())
     blows.kill_site(stage, stage.active)
     blows.heal(stage, fault)
     take_over(stage, stage.standby)
@@ -200,7 +199,7 @@ def _start_twice(stage: Rehearsal) -> None:
 def _standby_loss(stage: Rehearsal) -> None:
     lost = stage.standby
     fault = blows.kill_site(stage, lost)
-    stage.promise("nothing leaves without the standby", stage.stays_silent(_SILENCE_SECONDS))
+    stage.promise("nothing leaves without the standby", stage.falls_silent())
     take_over(stage, stage.active, Statements(lost_site=SiteName(lost)))
     stage.wait_for_new(MESSAGES)
     stage.promise("the epoch says that it is exposed", _is_exposed(stage))
