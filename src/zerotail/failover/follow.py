@@ -65,15 +65,18 @@ def catch_up(stage: Stage, site: SiteName, *, limit: int = SEGMENTS_AT_ONCE) -> 
     return (yield from append_missing(stage, topic, limit=limit))
 
 
-def append_missing(
-    stage: Stage, topic: TopicName, *, limit: int = SEGMENTS_AT_ONCE, at_most: int | None = None
-) -> Story[Followed]:
-    """Append what the journal has behind the last record of the topic, until nothing is missing; nothing at all when
-    that would be more than `at_most`.
-    """
+def append_missing(stage: Stage, topic: TopicName, *, limit: int = SEGMENTS_AT_ONCE) -> Story[Followed]:
+    """Append what the journal has behind the last record of the topic, until nothing is missing."""
     end = yield ReadLogEnd(topic, stage.partition)
     if not isinstance(end, LogEnd):
         return Followed(waits_for="Kafka does not answer")
+    return (yield from append_behind(stage, topic, end, limit=limit))
+
+
+def append_behind(
+    stage: Stage, topic: TopicName, end: LogEnd, *, limit: int = SEGMENTS_AT_ONCE, at_most: int | None = None
+) -> Story[Followed]:
+    """The same for a topic whose end is known; nothing at all when more than `at_most` records are missing."""
     producer, serial, appended = end.producer, end.serial, 0
     decided_at: int | None = None
     while True:

@@ -26,7 +26,7 @@ from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.core.takeover import SiteView, Step, Strategy, TakeoverPlan
 from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
-from zerotail.failover.follow import append_missing
+from zerotail.failover.follow import Followed, append_behind
 from zerotail.failover.replay import Replay
 from zerotail.flow.gate import wait_for_gate
 from zerotail.flow.stage import Stage
@@ -188,23 +188,10 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy) -> Story[int]:
     if not isinstance(seen, SiteObserved):
         raise Unfinished(f"the database of {plan.site} does not answer", code="ZT403")
     topic = topic_at(stage.topic, seen.standing.rejoined.get(plan.site))
-    appended = 0
-    if strategy is not Strategy.SKIP:
-        appended = yield from _append_tail(stage, topic, strategy)
     end = yield ReadLogEnd(topic, stage.partition)
+    followed = Followed(waits_for="Kafka does not answer")
     if isinstance(end, LogEnd):
-        stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)
-        _require_done(stored, f"store where {stage.name} begins")
-    return appended
-
-
-def _append_tail(stage: Stage, topic: TopicName, strategy: Strategy) -> Story[int]:
-    """What the journal has and the topic lacks; left alone when nobody asked for it and it would take long."""
-    if strategy is Strategy.AUTO:
-        end = yield ReadLogEnd(topic, stage.partition)
-        if not isinstance(end, LogEnd) or not end.serial:
-            return 0
-    followed = yield from append_missing(stage, topic, at_most=_SHORT_TAIL if strategy is Strategy.AUTO else None)
+        followed = yield from _append_tail(stage, topic, end, strategy)
     if followed.waits_for and strategy is Strategy.FOLLOWER:
         raise Unfinished(
             f"the topic {topic} could not be completed: {followed.waits_for}.",
@@ -212,7 +199,23 @@ def _append_tail(stage: Stage, topic: TopicName, strategy: Strategy) -> Story[in
             why=f"It lacks records of the journal, and the strategy is {strategy}.",
             tries=("zerotail takeover resume --strategy skip",),
         )
+    if followed.appended:
+        end = yield ReadLogEnd(topic, stage.partition)
+    if isinstance(end, LogEnd):
+        stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)
+        _require_done(stored, f"store where {stage.name} begins")
     return followed.appended
+
+
+def _append_tail(stage: Stage, topic: TopicName, end: LogEnd, strategy: Strategy) -> Story[Followed]:
+    """What the journal has and the topic lacks; left alone when nobody asked for it and it would take long."""
+    match strategy:
+        case Strategy.FOLLOWER:
+            return (yield from append_behind(stage, topic, end))
+        case Strategy.AUTO if end.serial:
+            return (yield from append_behind(stage, topic, end, at_most=_SHORT_TAIL))
+        case _:
+            return Followed()
 
 
 def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:

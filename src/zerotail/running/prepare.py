@@ -18,11 +18,13 @@ from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
 from zerotail.ports import Refused as Declined
 from zerotail.ports import Standing
 from zerotail.postgres.lineage import read_standing
-from zerotail.postgres.registration import Registered, Registration, lane_name, register
+from zerotail.postgres.registration import Registered, Registration, find_numbers, lane_name, register
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import consumer_of, topic_channels
 from zerotail.wiring import AdapterSettings
 
+WAITING = "until this site is the active one"
+"""Why a part of a standby waits."""
 _LOOK_SECONDS = 0.05
 _LOOK_PATIENCE_SECONDS = 5.0
 
@@ -81,11 +83,7 @@ def prepare(configuration: Configuration, site: SiteName) -> Prepared:
     try:
         # The topics' names depend on the standing, the heads on the topics' partitions: hence twice.
         standing = _registered(session, site, [], {}).standing
-        topics = {topic: topic_at(topic, standing.rejoined.get(site)) for topic in configuration.topics}
-        client = admin_client(settings.kafka)
-        partitions = {
-            topic: ensure_topic(client, topics[topic], wanted) for topic, wanted in topics_of(configuration).items()
-        }
+        topics, partitions = _ensure_topics(configuration, site, standing)
         producers = [
             Registration(name, producer.topic, consumer_of(configuration, producer.topic))
             for name, producer in configuration.producers.items()
@@ -108,6 +106,34 @@ def prepare(configuration: Configuration, site: SiteName) -> Prepared:
     return Prepared(registered.standing, dict(registered.numbers), partitions, topics)
 
 
+def prepare_or_wait(configuration: Configuration, site: SiteName, *, waiting: bool) -> tuple[Prepared, bool]:
+    """What `prepare` answers, and whether the turn of this site has come; at a standby only whoever waits goes on."""
+    try:
+        return prepare(configuration, site), True
+    except NotActiveError:
+        if not waiting:
+            raise
+        return _prepare_to_wait(configuration, site), False
+
+
+def _prepare_to_wait(configuration: Configuration, site: SiteName) -> Prepared:
+    """At a standby: topics are made, and what the active site has registered is read."""
+    names = [str(name) for name in configuration.producers]
+    session = Session(adapter_settings(configuration, site).dsn, "zerotail prepare")
+    try:
+        seen = session.read(lambda connection: (read_standing(connection), find_numbers(connection, names)))
+    finally:
+        session.close()
+    if not isinstance(seen, tuple):
+        raise Unavailable(f"the database of {site} does not answer.", code="ZT301", tries=["zerotail status"])
+    standing, numbers = seen
+    missing = [name for name in names if name not in numbers]
+    if missing:
+        raise Unavailable(f"the producer {missing[0]} is not registered yet; the active site does that.", code="ZT463")
+    topics, partitions = _ensure_topics(configuration, site, standing)
+    return Prepared(standing, numbers, partitions, topics)
+
+
 def wait_until_active(settings: AdapterSettings, stop: Event) -> bool:
     """Wait at a standby until its site is the active one; False when told to stop before."""
     session = Session(settings.dsn, "zerotail standby", patience_seconds=_LOOK_PATIENCE_SECONDS)
@@ -120,6 +146,16 @@ def wait_until_active(settings: AdapterSettings, stop: Event) -> bool:
         return False
     finally:
         session.close()
+
+
+def _ensure_topics(
+    configuration: Configuration, site: SiteName, standing: Standing
+) -> tuple[dict[TopicName, TopicName], dict[TopicName, int]]:
+    """What each topic is called at this site, and how many partitions it has; those that are missing are made."""
+    topics = {topic: topic_at(topic, standing.rejoined.get(site)) for topic in configuration.topics}
+    client = admin_client(cluster_of(configuration, site))
+    wanted = topics_of(configuration).items()
+    return topics, {topic: ensure_topic(client, topics[topic], settings) for topic, settings in wanted}
 
 
 def _registered(

@@ -5,7 +5,8 @@
    is not the active one, an invariant does not hold.
 3. A partition that stopped at a record is left out until somebody has decided about it; the others go on.
 4. A stage that owes the outside too much takes nothing more until that has gone down.
-5. At a standby the application waits for its turn, and follows meanwhile (`standby.py`).
+5. At a standby the parts run as well, and wait for their turn: their queries, clients and workers are warm when it
+   comes. Meanwhile the site follows (`following.py`).
 """
 
 from __future__ import annotations
@@ -26,14 +27,13 @@ from zerotail.errors import Unfinished, ZerotailError
 from zerotail.ports import End
 from zerotail.running.emitter import EXIT_CODES
 from zerotail.running.parts import Parts
-from zerotail.running.prepare import adapter_settings, wait_until_active
 from zerotail.running.report import Say, Tell
+from zerotail.spark.following import Following
 from zerotail.spark.kept_query import KeptQuery, RunningPart
 from zerotail.spark.running_follower import RunningFollower
 from zerotail.spark.running_producers import RunningProducers
 from zerotail.spark.running_stage import RunningStage
 from zerotail.spark.session import start_session
-from zerotail.spark.standby import Standby
 
 _LOOK_SECONDS = 0.1
 
@@ -60,17 +60,15 @@ class Application:
         self,
         name: str,
         make_parts: Callable[[SparkSession], list[RunningPart]],
-        make_standby: Callable[[SparkSession], Standby] | None = None,
+        make_follower: Callable[[SparkSession], RunningFollower] | None = None,
     ) -> int:
         """Keep the parts running until stopped or until one of them must end; the exit code.
 
-        With a standby the parts begin when the site's turn has come; meanwhile the standby is at work.
+        With a follower the site is a standby: the parts wait for their turn, and it works until that has come.
         """
         spark = open_session(self._configuration, name)
-        standby = None if make_standby is None else make_standby(spark)
+        following = None if make_follower is None else Following(spark, make_follower(spark), self._folder, self._tell)
         try:
-            if standby is not None and not standby.wait(self._folder, self._tell, self._stop):
-                return 0
             parts = [KeptQuery(part, self._folder, self._tell) for part in make_parts(spark)]
             try:
                 return self._keep(parts)
@@ -85,8 +83,8 @@ class Application:
                 tries=["zerotail run …    # again"],
             ) from error
         finally:
-            if standby is not None:
-                standby.close()
+            if following is not None:
+                following.close()
             shutil.rmtree(self._folder, ignore_errors=True)
             spark.stop()
 
@@ -129,18 +127,17 @@ def run_parts(
 
     def make_parts(spark: SparkSession) -> list[RunningPart]:
         running: list[RunningPart] = [
-            RunningStage(spark, configuration, site, part, say, application.stopping) for part in parts.stages
+            RunningStage(spark, configuration, site, part, say, application.stopping, standby=standby)
+            for part in parts.stages
         ]
         if parts.producers:
-            running.append(RunningProducers(spark, configuration, site, parts.producers, say))
+            running.append(RunningProducers(spark, configuration, site, parts.producers, say, standby=standby))
         return running
 
-    def make_standby(spark: SparkSession) -> Standby:
-        settings = adapter_settings(configuration, site)
-        follower = RunningFollower(spark, configuration, site, parts.stages, say, shadow=configuration.takeover.shadow)
-        return Standby(spark, site, follower, parts.stages, settings, lambda stop: wait_until_active(settings, stop))
+    def make_follower(spark: SparkSession) -> RunningFollower:
+        return RunningFollower(spark, configuration, site, parts.stages, say, shadow=configuration.takeover.shadow)
 
-    return application.run(site, make_parts, make_standby if standby else None)
+    return application.run(site, make_parts, make_follower if standby else None)
 
 
 def follow_alone(

@@ -13,7 +13,8 @@ partitions that are added while the stream runs are taken up by its next batch.
 `owed` says how many bytes a stage may owe the outside: one that owes more takes nothing, and whoever sent it the same
 records again would only fill Kafka.
 `numbered` names those whose rows come without a serial: they are numbered here, just before they are read.
-With `site`, the stream ends as soon as that site is not the active one any more.
+With `site`, the stream ends as soon as that site is not the active one any more; with `standby` it also waits, empty,
+until that site is the active one for the first time.
 
 With `ranges` the stream has one row for each such task, which serials it covers, instead of the instructions: whoever
 reads them itself (`read_rows`) spares the way through the JVM. Our own producers do.
@@ -54,7 +55,7 @@ class InstructionSource(DataSource):
         return "zerotail-instructions"
 
     def schema(self) -> str:
-        return RANGES if _wants_ranges(self.options) else SCHEMA
+        return RANGES if _is_set(self.options, "ranges") else SCHEMA
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802
         return InstructionReader(self.options)
@@ -80,7 +81,8 @@ class InstructionReader(DataSourceStreamReader):
         self._producers = _names(options["producers"])
         self._numbered = _names(options.get("numbered", ""))
         self._owed: dict[str, int] = json.loads(options.get("owed", "{}"))
-        self._ranges = _wants_ranges(options)
+        self._ranges = _is_set(options, "ranges")
+        self._waiting = _is_set(options, "standby")
         self._limit = int(options.get("limit", "50000"))
         self._stands_seconds = float(options.get("resend_after_seconds", _STANDS_SECONDS))
         self._session: Session | None = None
@@ -145,9 +147,11 @@ class InstructionReader(DataSourceStreamReader):
         if not isinstance(seen, tuple):
             raise Unavailable("the database does not answer", code="ZT301")
         standing, places = seen
-        if self._site is not None and not standing.live_at(SiteName(self._site)):
+        live = self._site is None or standing.live_at(SiteName(self._site))
+        if not live and not self._waiting:
             raise Refused(f"site {self._site} is not the active one", code="ZT461")
-        return places
+        self._waiting &= not live
+        return places if live else []
 
     def _database(self) -> Session:
         if self._session is None:
@@ -179,8 +183,8 @@ def _names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",") if name.strip()]
 
 
-def _wants_ranges(options: Mapping[str, str]) -> bool:
-    return options.get("ranges", "false").lower() == "true"
+def _is_set(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "false").lower() == "true"
 
 
 def _beginning(place: FeedPlace) -> dict[str, int]:

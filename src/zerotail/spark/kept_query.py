@@ -35,6 +35,11 @@ class RunningPart(Protocol):
         """What it is called in lines and reports."""
         ...
 
+    @property
+    def waits_for_turn(self) -> bool:
+        """Whether its query runs and does nothing yet, at a standby."""
+        ...
+
     def start(self, checkpoint: str) -> StreamingQuery:
         """Begin from what the database says."""
         ...
@@ -68,6 +73,7 @@ class KeptQuery:
         self._not_before = 0.0
         self._started = 0.0
         self._told = ""
+        self._told_running = False
 
     @property
     def name(self) -> str:
@@ -77,6 +83,7 @@ class KeptQuery:
         """Start the query, or start it again; why the part must end, if it must."""
         if self._query is not None and self._query.isActive:
             seen = self._part.observe()
+            self._tell_running()
             if isinstance(seen, End):
                 return seen
             if seen:
@@ -109,8 +116,14 @@ class KeptQuery:
             return error
         else:
             self._started = time.monotonic()
-            self._tell(f"running {self.name}")
+            self._told_running = False
+            self._tell_running()
         return None
+
+    def _tell_running(self) -> None:
+        if not self._told_running and not self._part.waits_for_turn:
+            self._told_running = True
+            self._tell(f"running {self.name}")
 
     def _wait(self, reason: str) -> None:
         now = time.monotonic()

@@ -50,6 +50,7 @@ def read_instructions(
     resend_after_seconds: float = 5.0,
     owed: Mapping[StageName, int] | None = None,
     ranges: bool = True,
+    standby: bool = False,
 ) -> DataFrame:
     """The rows of producers as a stream, or the ranges of their serials; `owed` is what stages may owe the outside."""
     known = list(routes)
@@ -62,6 +63,7 @@ def read_instructions(
         "resend_after_seconds": str(resend_after_seconds),
         "owed": json.dumps(owed or {}),
         "ranges": str(ranges),
+        "standby": str(standby),
     }
     return spark.readStream.format(InstructionSource.name()).options(**options).load()
 

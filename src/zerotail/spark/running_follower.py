@@ -10,7 +10,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
 from zerotail.core.identity import PartitionNumber, SiteName, StageName
-from zerotail.errors import ZerotailError
 from zerotail.ports import End, Standing
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.transaction import Session
@@ -34,6 +33,7 @@ class RunningFollower:
         *,
         shadow: bool = False,
     ) -> None:
+        self.site = site
         self._spark = spark
         self._dsn = configuration.sites[site].database.dsn.reveal()
         self._stages = stages
@@ -42,24 +42,27 @@ class RunningFollower:
         self._database = Session(self._dsn, "zerotail follower")
         self.passed = Event()
         """Set when a topic has once held all of its journal."""
-        self.appended = Event()
-        """Set when something was once appended."""
 
     @property
     def name(self) -> str:
         """Its name as a part."""
         return f"follower of {', '.join(part.name for part in self._stages)}"
 
+    @property
+    def waits_for_turn(self) -> bool:
+        """Never: this is the work of a standby."""
+        return False
+
     def start(self, checkpoint: str) -> StreamingQuery:
         """Follow from wherever the topics end."""
         return start_follower_query(self._spark, self._dsn, self._task, checkpoint, self._note)
 
-    def observe(self) -> bool:
-        """Never: whoever runs it knows when the site's turn has come."""
-        return False
-
-    def reason_to_end(self) -> End | ZerotailError | None:
+    def observe(self) -> End | bool:
         """It ends when its database is no standby any more."""
+        return self.reason_to_end() or False
+
+    def reason_to_end(self) -> End | None:
+        """The same, after its query failed."""
         standing = self._database.read(read_standing)
         return End.NOT_ACTIVE if isinstance(standing, Standing) and standing.timeline is not None else None
 
@@ -76,8 +79,6 @@ class RunningFollower:
         followed, shadowed = progress.followed, progress.shadowed
         if followed.missing == 0:
             self.passed.set()
-        if followed.appended:
-            self.appended.set()
         lag = {"missing": float(followed.missing or 0), "lag_seconds": round(progress.lag_seconds, 3)}
         if shadowed is not None and shadowed.difference is not None:
             self._say(_ROLE, stage, partition, "stopped", shadowed.difference, lag, appended=followed.appended)

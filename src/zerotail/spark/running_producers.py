@@ -14,7 +14,7 @@ from zerotail.ports import End, Standing
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import ProducerPart
-from zerotail.running.prepare import adapter_settings, prepare
+from zerotail.running.prepare import WAITING, adapter_settings, prepare_or_wait
 from zerotail.running.report import Say
 from zerotail.spark.producer_query import Route, read_instructions, start_producer_query
 
@@ -31,6 +31,8 @@ class RunningProducers:
         site: SiteName,
         parts: tuple[ProducerPart, ...],
         say: Say,
+        *,
+        standby: bool = False,
     ) -> None:
         self._spark = spark
         self._configuration = configuration
@@ -40,15 +42,22 @@ class RunningProducers:
         self._settings = adapter_settings(configuration, site)
         self._database = Session(self._settings.dsn, "zerotail producers")
         self._names: dict[ProducerNumber, str] = {}
+        self._waiting = standby
 
     @property
     def name(self) -> str:
         """Their names as one part."""
         return f"producers {', '.join(part.name for part in self._parts)}"
 
+    @property
+    def waits_for_turn(self) -> bool:
+        """Whether this site has not been the active one yet, or nothing has been sent since."""
+        return self._waiting
+
     def start(self, checkpoint: str) -> StreamingQuery:
         """Send from wherever the stages' vectors say."""
-        prepared = prepare(self._configuration, self._site)
+        prepared, live = prepare_or_wait(self._configuration, self._site, waiting=self._waiting)
+        self._waiting &= not live
         self._names = {prepared.numbers[part.name]: part.name for part in self._parts}
         routes = {
             prepared.numbers[part.name]: Route(part.name, prepared.topics[part.topic], part.transform, part.numbered)
@@ -65,10 +74,11 @@ class RunningProducers:
             limit=self._configuration.spark.max_records_per_batch,
             resend_after_seconds=resend_after,
             owed={name: int(stage.owed) for name, stage in self._configuration.stages.items()},
+            standby=self._waiting,
         )
         query = start_producer_query(ranges, self._settings.dsn, self._settings.kafka, routes, checkpoint, self._note)
         for part in self._parts:
-            self._say(_ROLE, part.name, None, "working")
+            self._say(_ROLE, part.name, None, *(("waiting", WAITING) if self._waiting else ("working",)))
         return query
 
     def observe(self) -> bool:
@@ -78,9 +88,11 @@ class RunningProducers:
     def reason_to_end(self) -> End | ZerotailError | None:
         """Why they must not go on here."""
         standing = self._database.read(read_standing)
-        if isinstance(standing, Standing) and not standing.live_at(self._site):
-            return End.NOT_ACTIVE
-        return None
+        if not isinstance(standing, Standing):
+            return None
+        live = standing.live_at(self._site)
+        self._waiting &= not live
+        return None if live or self._waiting else End.NOT_ACTIVE
 
     def waits(self, reason: str) -> None:
         """Say that nothing is sent, and why."""
@@ -92,4 +104,5 @@ class RunningProducers:
         self._database.close()
 
     def _note(self, producer: ProducerNumber, partition: PartitionNumber, sent: int) -> None:
+        self._waiting = False
         self._say(_ROLE, self._names[producer], partition, "working", "", sent=sent)

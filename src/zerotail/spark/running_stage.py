@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from threading import Event
+from threading import Event, Lock
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -14,13 +14,13 @@ from zerotail.config import Configuration
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, SiteName
 from zerotail.errors import ZerotailError
-from zerotail.flow.stage import Place, Taken, claim_place
+from zerotail.flow.stage import Place, Stage, Taken, claim_place
 from zerotail.kafka.log import admin_client, log_bounds, log_identity
 from zerotail.ports import End, HeadRead, ReadHead
 from zerotail.postgres.owed import owed_bytes
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import StagePart
-from zerotail.running.prepare import NotActiveError, adapter_settings, prepare
+from zerotail.running.prepare import WAITING, NotActiveError, adapter_settings, prepare_or_wait
 from zerotail.running.report import Say
 from zerotail.spark.stage_query import (
     FROM_THE_BEGINNING,
@@ -46,6 +46,8 @@ class RunningStage:
         part: StagePart,
         say: Say,
         stopping: Event,
+        *,
+        standby: bool = False,
     ) -> None:
         self._spark = spark
         self._configuration = configuration
@@ -57,6 +59,10 @@ class RunningStage:
         self._adapters = SiteAdapters(self._settings)
         # Batches come in a thread of their own.
         self._room = Session(self._settings.dsn, "zerotail stage")
+        self._waiting = standby
+        self._turn = Lock()
+        self._turn_adapters = SiteAdapters(self._settings)
+        self._stages: dict[PartitionNumber, Stage] = {}
         self._places: dict[PartitionNumber, Place] = {}
         self._ended: End | ZerotailError | None = None
         self._looked = 0.0
@@ -67,35 +73,68 @@ class RunningStage:
         """Its name as a part."""
         return f"stage {self._part.name}"
 
+    @property
+    def waits_for_turn(self) -> bool:
+        """Whether this site has not been the active one yet."""
+        return self._waiting
+
     def start(self, checkpoint: str) -> StreamingQuery:
-        """Claim every partition and read on behind its head."""
+        """Claim every partition and read on behind its head; at a standby, read from the end and wait for the turn."""
         self._ended = None
         self._query_ends.clear()
-        prepared = prepare(self._configuration, self._site)
-        partitions = [PartitionNumber(number) for number in range(prepared.partitions[self._part.topic])]
+        prepared, live = prepare_or_wait(self._configuration, self._site, waiting=self._waiting)
         topic = prepared.topics[self._part.topic]
-        stages = {partition: self._part.at(partition) for partition in partitions}
-        self._places = {}
-        for partition, stage in stages.items():
-            place = run_to_end(claim_place(stage, self._site), self._adapters)
-            if isinstance(place, End):
-                raise NotActiveError(f"site {self._site} is not the active one.", code="ZT461")
-            self._places[partition] = place
+        partitions = [PartitionNumber(number) for number in range(prepared.partitions[self._part.topic])]
+        self._stages = {partition: self._part.at(partition) for partition in partitions}
+        self._places.clear()
+        if live:
+            self._waiting = False
+            self._claim()
+        else:
+            self.waits(WAITING)
         client = admin_client(self._settings.kafka)
         log, bounds = log_identity(client, topic), log_bounds(client, topic, partitions)
-        starts = {
+        starts = {PartitionNumber(partition): behind for partition, (_, behind) in bounds.items()}
+        starts |= {
             partition: start_offset(place.head.hint, log, bounds[partition])
             for partition, place in self._places.items()
         }
         limit = self._configuration.spark.max_records_per_batch
         records = read_records(self._spark, self._settings.kafka, topic, starts, limit)
-        task = StageTask(stages, self._settings, log)
-        query = start_stage_query(
-            records, task, self._places, checkpoint, self._note, self._wait_for_room, self._remember
-        )
+        task = StageTask(self._stages, self._settings, log)
+        return start_stage_query(records, task, self._places, checkpoint, self._note, self._may_take, self._remember)
+
+    def _claim(self) -> None:
+        """Whoever worked on these partitions before is refused from now on."""
+        for partition, stage in self._stages.items():
+            place = run_to_end(claim_place(stage, self._site), self._turn_adapters)
+            if isinstance(place, End):
+                raise NotActiveError(f"site {self._site} is not the active one.", code="ZT461")
+            self._places[partition] = place
         for partition in self._places:
             self._tell(partition)
-        return query
+
+    def _may_take(self) -> bool:
+        """Whether a batch may be taken; waits while the outside is owed too much."""
+        if not self._has_turn():
+            return False
+        self._wait_for_room()
+        return True
+
+    def _has_turn(self) -> bool:
+        """Whether this site is the active one, since its start or by now.
+
+        What a waiting query has read before is nothing but what the follower wrote, hence journaled. Producers send
+        only after the turn has come, so a batch that holds a record of theirs finds it come.
+        """
+        with self._turn:
+            if self._waiting:
+                first = next(iter(self._stages))
+                read = self._turn_adapters.carry_out(ReadHead(self._part.name, first))
+                if isinstance(read, HeadRead) and read.standing.live_at(self._site):
+                    self._claim()
+                    self._waiting = False
+            return not self._waiting
 
     def observe(self) -> End | bool:
         """Whether a record that stopped a partition was decided about; an idle stage learns here that it is not the one
@@ -105,6 +144,8 @@ class RunningStage:
         if now - self._looked < _LOOK_SECONDS:
             return False
         self._looked = now
+        if not self._has_turn():
+            return False
         decided = False
         for place, read in self._read_heads():
             ended = self._must_end(place, read)
@@ -118,6 +159,8 @@ class RunningStage:
         self._query_ends.set()
         if isinstance(self._ended, ZerotailError):
             return self._ended
+        if self._waiting:
+            return None
         ends = (self._must_end(place, read) for place, read in self._read_heads())
         return next((ended for ended in ends if ended is not None), None)
 
@@ -135,13 +178,14 @@ class RunningStage:
 
     def waits(self, reason: str) -> None:
         """Say that no partition makes progress, and why."""
-        for partition in self._places or (PartitionNumber(0),):
+        for partition in self._places or self._stages or (PartitionNumber(0),):
             self._say(_ROLE, self._part.name, partition, "waiting", reason)
 
     def close(self) -> None:
         """Give back sessions and clients."""
         self._query_ends.set()
         self._adapters.close()
+        self._turn_adapters.close()
         self._room.close()
 
     def _remember(self, ended: End | ZerotailError) -> None:

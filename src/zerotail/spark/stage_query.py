@@ -105,19 +105,21 @@ def start_stage_query(
     places: MutableMapping[PartitionNumber, Place],
     checkpoint: str,
     note: Note,
-    before_batch: Callable[[], None] = lambda: None,
+    may_take: Callable[[], bool] = lambda: True,
     ended: Callable[[End | ZerotailError], None] = lambda _end: None,
 ) -> StreamingQuery:
     """Take batch after batch; `places` is kept up to date, `note` hears what became of each partition's batch.
 
-    What ends the query is told to `ended`, since the query itself shows only Spark's account of it.
+    Before each batch `may_take` is asked; it may wait. A batch that must not be taken is read and passed over: that is
+    how a standby stays warm. What ends the query is told to `ended`, since the query itself shows only Spark's account
+    of it.
     """
 
     halted: set[PartitionNumber] = set()
 
     def on_batch(batch: DataFrame, _number: int) -> None:
-        before_batch()
-        work = _task_of_batch(task, dict(places), frozenset(halted), time.time_ns() // 1000)
+        passed_over = frozenset() if may_take() else frozenset(task.stages)
+        work = _task_of_batch(task, dict(places), passed_over | halted, time.time_ns() // 1000)
         for row in batch.mapInArrow(work, _RESULT).collect():
             outcome: Outcome = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
             if outcome is None:

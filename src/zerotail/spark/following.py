@@ -1,0 +1,51 @@
+"""The follower beside the parts of a standby that wait for their turn, in a thread of its own."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from zerotail.errors import ZerotailError
+from zerotail.running.prepare import WAITING
+from zerotail.running.report import Tell
+from zerotail.spark.kept_query import KeptQuery
+from zerotail.spark.running_follower import RunningFollower
+from zerotail.spark.worker import warm_up
+
+_LOOK_SECONDS = 0.1
+_FIRST_PASS_SECONDS = 30.0
+
+
+class Following:
+    """Follows until the site is no standby any more, or until it is closed."""
+
+    def __init__(self, spark: SparkSession, follower: RunningFollower, folder: Path, tell: Tell) -> None:
+        self._spark = spark
+        self._follower = follower
+        self._tell = tell
+        self._kept = KeptQuery(follower, folder, tell)
+        self._over = Event()
+        self._thread = Thread(target=self._work, name="follower", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Return when it has ended."""
+        self._over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        with suppress(Py4JError, PySparkException):  # the session is gone: whoever runs the parts says so
+            warm_up(self._spark)
+            ended = self._kept.look()
+            if self._follower.passed.wait(_FIRST_PASS_SECONDS):
+                self._tell(f"waiting at {self._follower.site}: warm, {WAITING}")
+            while ended is None and not self._over.wait(_LOOK_SECONDS):
+                ended = self._kept.look()
+            if isinstance(ended, ZerotailError):
+                self._tell(f"the follower has ended: {ended.message}")
+            self._kept.end()
