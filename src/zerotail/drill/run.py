@@ -169,7 +169,8 @@ def versions() -> dict[str, str]:
 def _result(
     scenario: Scenario, stage: Rehearsal, judged: Judged, settings: DrillSettings, seconds: float
 ) -> DrillResult:
-    since = stage.fault_at or stage.asked_at
+    # Of a planned change, what counts is what was given when the other site had begun.
+    since = stage.fault_at or stage.promoted_at or stage.asked_at
     new = [one.arrived_at for one in judged.arrivals if since is not None and one.given_at > since]
     first = min(new, default=None)
     counts = judged.counts or Counts(stage.business.acknowledged, 0, 0, 0, 0, 0, ())
