@@ -127,13 +127,13 @@ def _link_cut_then_loss(stage: Rehearsal) -> None:
 def _killed_at_every_step(stage: Rehearsal) -> None:
     to = stage.standby
     blows.kill_site(stage, stage.active)
-    lost_at = stage.fault_at
+    lost_at, stage.asked_at = stage.fault_at, stage.events[-1].at
     for step in TAKEOVER_STEPS:
         for when in ("begin", "done"):
             kill_takeover_at(stage, to, step, when)
     status = call(stage, to, "takeover", "status").wait()
     stage.promise("a takeover that was killed shows as unfinished", status.code == 1)
-    stage.fault_at, stage.asked_at = lost_at, stage.events[-1].at
+    stage.fault_at = lost_at
     ended = resume_takeover(stage, to)
     stage.promise("resume finishes it", ended.code == 0)
     stage.active = to
