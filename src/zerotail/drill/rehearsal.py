@@ -162,7 +162,7 @@ class Rehearsal:
 
     def start_process(self, site: str, *words: str) -> Running:
         """One `zerotail run` at a site."""
-        return Running.start(site, self.config(site), self.history, *words)
+        return Running.start(self.layout.path, site, self.config(site), self.history, *words)
 
     def wait_until_warm(self, site: str) -> None:
         """Return when the processes of a standby could begin at once."""

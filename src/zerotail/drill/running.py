@@ -14,7 +14,7 @@ from pathlib import Path
 from zerotail.deadline import Deadline
 from zerotail.drill.sender import HISTORY_VARIABLE
 from zerotail.errors import Unavailable
-from zerotail.lab.process import session_members
+from zerotail.lab.process import marked_environment, session_members
 
 _LOOK_SECONDS = 0.05
 
@@ -28,8 +28,11 @@ class Running:
     log: Path
 
     @classmethod
-    def start(cls, site: str, config: Path, history: Path, *words: str) -> Running:
-        """Start `zerotail run WORDS` at a site; senders write their releases into `history`."""
+    def start(cls, lab: Path, site: str, config: Path, history: Path, *words: str) -> Running:
+        """Start `zerotail run WORDS` at a site; senders write their releases into `history`.
+
+        They carry the mark of the lab, so that whoever takes it down finds them, too.
+        """
         number = len(list(config.parent.glob("run-*.log")))
         log = config.with_name(f"run-{number}.log")
         command = [sys.executable, "-m", "zerotail", "run", *words, "--site", site, "--config", str(config)]
@@ -40,7 +43,7 @@ class Running:
                 stderr=file,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, HISTORY_VARIABLE: str(history)},
+                env=marked_environment(lab, f"{site}.zerotail", {HISTORY_VARIABLE: str(history)}),
             )
         return cls(site, process, log)
 
