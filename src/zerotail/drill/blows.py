@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import time
 from contextlib import suppress
 
 from zerotail.core.identity import SiteName
@@ -36,7 +35,7 @@ select count(*) from (select pg_cancel_backend(pid) as done from pg_stat_activit
 
 def kill_site(stage: Rehearsal, site: str) -> Fault:
     """Everything of a site at once: servers and our own processes."""
-    count = stage.signal_processes(stage.processes.get(site), signal.SIGKILL)
+    count = stage.processes[site].signal(signal.SIGKILL)
     report = kill_target(stage.layout, site)
     evidence = (f"{count} processes of ours killed", *report.evidence)
     return stage.bit(FaultReport("site-loss", site, report.bit and count > 0, evidence))
@@ -44,7 +43,7 @@ def kill_site(stage: Rehearsal, site: str) -> Fault:
 
 def destroy(stage: Rehearsal, site: str) -> Fault:
     """Everything of a site at once, and its disks."""
-    count = stage.signal_processes(stage.processes.get(site), signal.SIGKILL)
+    count = stage.processes[site].signal(signal.SIGKILL)
     report = destroy_site(stage.layout, site)
     evidence = (f"{count} processes of ours killed", *report.evidence)
     return stage.bit(FaultReport("site-destroyed", site, report.bit and count > 0, evidence))
@@ -71,7 +70,7 @@ def lose_broker(stage: Rehearsal, site: str, *, empty: bool) -> Fault:
 
 def freeze_site(stage: Rehearsal, site: str) -> Fault:
     """A site that stands still, and may go on later."""
-    count = stage.signal_processes(stage.processes.get(site), signal.SIGSTOP)
+    count = stage.processes[site].signal(signal.SIGSTOP)
     report = stop_target(stage.layout, site)
     evidence = (f"{count} processes of ours stopped", *report.evidence)
     return stage.bit(FaultReport("freeze", site, report.bit and count > 0, evidence))
@@ -80,7 +79,7 @@ def freeze_site(stage: Rehearsal, site: str) -> Fault:
 def thaw_site(stage: Rehearsal, fault: Fault) -> None:
     """The frozen site goes on, and does not know what happened meanwhile."""
     site = fault.report.target
-    count = stage.signal_processes(stage.processes.get(site), signal.SIGCONT)
+    count = stage.processes[site].signal(signal.SIGCONT)
     report = continue_target(stage.layout, site)
     stage.healed(fault, f"{site} goes on: {count} processes of ours; {'; '.join(report.evidence)}")
 
@@ -164,29 +163,21 @@ def detain_message(stage: Rehearsal) -> Fault:
 def let_message_arrive(stage: Rehearsal, fault: Fault) -> None:
     """What was on the wire arrives."""
     stage.receiver.misbehave(detain=0, deadline=Deadline.after(PATIENCE_SECONDS))
-    stage.healed(fault, f"the batch that {fault.report.target} had sent arrives")
+    stage.note("fault", f"the batch that {fault.report.target} had sent arrives")
 
 
 def freeze_senders(stage: Rehearsal, site: str) -> Fault:
     """Our own processes of a site stand still, and are not the site's own any more."""
-    process = stage.processes.pop(site)
-    count = stage.signal_processes(process, signal.SIGSTOP)
-    stage.strays.append(process)
+    frozen = stage.processes.pop(site)
+    count = frozen.signal(signal.SIGSTOP)
+    stage.strays.append(frozen)
     return stage.bit(FaultReport("freeze", f"{site}.processes", count > 0, (f"{count} processes of ours stopped",)))
 
 
 def thaw_senders(stage: Rehearsal, fault: Fault) -> None:
     """They go on, and do not know what happened meanwhile."""
-    count = stage.signal_processes(stage.strays[-1], signal.SIGCONT)
+    count = stage.strays[-1].signal(signal.SIGCONT)
     stage.healed(fault, f"{count} processes that were frozen go on")
-
-
-def wait_until_ended(stage: Rehearsal, seconds: float) -> int | None:
-    """The exit code of the processes that were thawed last; None when they go on."""
-    process, deadline = stage.strays[-1], Deadline.after(seconds)
-    while process.poll() is None and not deadline.passed:
-        time.sleep(0.05)
-    return process.poll()
 
 
 def _log_receiver(stage: Rehearsal, site: str) -> Process | None:

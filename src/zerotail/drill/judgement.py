@@ -62,7 +62,7 @@ def judge(database: str, acknowledged: int, channel: ChannelName, attempts: Sequ
         for one in attempts
         if isinstance(one, MessageAttempt) and one.channel == channel and one.verdict is Answer.ACCEPTED
     ]
-    arrived, again, late = _arrivals(accepted, listed)
+    arrived, again, late = count_arrivals(accepted, listed)
     owed = {(partition, number) for partition, last in journaled.items() for number in range(1, last + 1)}
     missing = owed - arrived - listed
     strange = arrived - owed
@@ -92,7 +92,7 @@ def conclude(counts: Counts | None, checked: Verdict | None, findings: Sequence[
     return Outcome.PASSED.value
 
 
-def _arrivals(accepted: Sequence[MessageAttempt], listed: set[Place]) -> tuple[set[Place], int, int]:
+def count_arrivals(accepted: Sequence[MessageAttempt], listed: set[Place]) -> tuple[set[Place], int, int]:
     """What arrived, what came again and what came late; listed doubts may do both."""
     arrived: set[Place] = set()
     highest: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """A disaster rehearsed on real processes: two sites, the example system, a business, a receiver as the judge.
 
 A scenario (`scenarios.py`) says what happens. Here is the stage: the processes of both sites, which of them is active,
-the acts that change roles, what the outside has. The blows that fall on it are in `blows.py`. Everything that happens
-is noted with its time.
+what the outside has. The blows that fall on it are in `blows.py`, the acts that change roles in `acts.py`. Everything
+that happens is noted with its time.
 
 1. A scenario speaks of the active site and the standby, never of east and west: it can begin with either.
 2. What a scenario promises and does not hold is a finding, and the drill has failed.
@@ -10,51 +10,41 @@ is noted with its time.
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import yaml
 
 from zerotail.code import find_code_beside
 from zerotail.config import Configuration, load
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.business import Business
-from zerotail.drill.sender import HISTORY_VARIABLE
-from zerotail.errors import Unavailable, ZerotailError
+from zerotail.drill.running import Running
+from zerotail.errors import ZerotailError
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import FaultReport, start_target
 from zerotail.lab.layout import SITES, Layout
-from zerotail.lab.process import session_members
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
 from zerotail.lab.site import other_site
-from zerotail.operate.act import ActReport, Operator
-from zerotail.operate.handover import plan_handover, run_handover
+from zerotail.operate.act import ActReport
 from zerotail.operate.notebook import Notebook
 from zerotail.operate.pipeline import transforms_of
-from zerotail.operate.rejoin import plan_rejoin, run_rejoin
-from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
-from zerotail.operate.world import World, observe_world
 from zerotail.postgres.connection import session
 from zerotail.postgres.owed import observe_drained
 
 CHANNEL, STAGE = "bank", "settle"
 PATIENCE_SECONDS = 90.0
+WARM = "warm, until"
+"""What the processes of a standby say when they are."""
 _FIRST_RATE = 40.0
 """Until the first message is outside: a cold flow that meets a storm only shows how cold it was."""
+_SILENCE_SECONDS, _SILENT_WITHIN_SECONDS = 1.5, 8.0
 Tell = Callable[[str], None]
-HearStep = Callable[[str, bool], None]
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -107,8 +97,8 @@ class Rehearsal:
     """When an epoch that was exposed went back behind the gate."""
     findings: list[str] = field(default_factory=list)
     """Promises that were not kept."""
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    strays: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: dict[str, Running] = field(default_factory=dict)
+    strays: list[Running] = field(default_factory=list)
     """Processes that are not a site's own any more, or not its only ones."""
     producers: dict[str, int] = field(default_factory=dict)
     """The numbers of the producers, when the end was read."""
@@ -167,82 +157,28 @@ class Rehearsal:
 
     def start_site(self, site: str, *, standby: bool = False) -> None:
         """Start a site's processes; with `standby` they wait, warm, for their turn."""
-        self._log(site).unlink(missing_ok=True)
-        words = ["all", *(["--standby"] if standby else [])]
-        self.processes[site] = self.start_process(site, *words)
+        self.processes[site] = self.start_process(site, "all", *(["--standby"] if standby else []))
         self.note("start", f"{site}: processes started{', waiting for their turn' if standby else ''}")
 
-    def start_process(self, site: str, *words: str) -> subprocess.Popen[bytes]:
-        """One `zerotail run` of a site, in a session of its own."""
-        command = [sys.executable, "-m", "zerotail", "run", *words, "--site", site, "--config", str(self.config(site))]
-        with self._log(site).open("ab") as log:
-            return subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, HISTORY_VARIABLE: str(self.history)},
-            )
-
-    def wait_until_says(self, site: str, *words: str) -> None:
-        """Return when the processes of a site have said so."""
-        try:
-            wait_until(
-                f"{site} says {' and '.join(words)}",
-                lambda: all(word in self.log_of(site) for word in words) or self._has_ended(site),
-                Deadline.after(PATIENCE_SECONDS),
-                every_seconds=0.1,
-            )
-        except Unavailable as late:
-            said = self.log_of(site).strip().splitlines()[-3:]
-            raise Unavailable(f"{late.message}; it said last: {' / '.join(said) or 'nothing'}") from late
-        if self._has_ended(site):
-            raise Unavailable(f"the processes of {site} have ended: {self.log_of(site).strip()[-300:]}")
-
-    def _has_ended(self, site: str) -> bool:
-        process = self.processes.get(site)
-        return process is not None and process.poll() is not None
-
-    def says_within(self, site: str, words: str, seconds: float) -> bool:
-        """Whether the processes of a site say so in time."""
-        deadline = Deadline.after(seconds)
-        while not deadline.passed and words not in self.log_of(site):
-            time.sleep(0.05)
-        return words in self.log_of(site)
+    def start_process(self, site: str, *words: str) -> Running:
+        """One `zerotail run` at a site."""
+        return Running.start(site, self.config(site), self.history, *words)
 
     def wait_until_warm(self, site: str) -> None:
         """Return when the processes of a standby could begin at once."""
-        self.wait_until_says(site, "warm, until")
-
-    def log_of(self, site: str) -> str:
-        """What the processes of a site have said so far."""
-        path = self._log(site)
-        return path.read_text(errors="replace") if path.exists() else ""
-
-    def signal_processes(self, process: subprocess.Popen[bytes] | None, number: signal.Signals) -> int:
-        """Send a signal to every process of a session; how many there are."""
-        if process is None:
-            return 0
-        members = session_members(process.pid)
-        for pid in members:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        return len(members)
+        self.processes[site].wait_until_says(PATIENCE_SECONDS, WARM)
 
     def end(self) -> None:
         """End whatever of ours still runs."""
         self.business.stop()
         self.end_strays()
-        for process in self.processes.values():
-            self.signal_processes(process, signal.SIGKILL)
-            process.wait()
+        for running in self.processes.values():
+            running.end()
 
     def end_strays(self) -> None:
         """End what is not a site's own any more."""
-        for process in self.strays:
-            self.signal_processes(process, signal.SIGKILL)
-            process.wait()
+        for stray in self.strays:
+            stray.end()
         self.strays.clear()
 
     def start_servers(self, target: str) -> None:
@@ -262,78 +198,9 @@ class Rehearsal:
         """Note that a blow was taken back."""
         fault.ended_at = self.note("heal", how)
 
-    # Acts.
-
-    def take_over(self, to: str, stated: Statements | None = None, hear: HearStep | None = None) -> None:
-        """A site becomes the active one, or goes on alone if the other was stated to be out."""
-        stated = stated or Statements()
-        operator = self._operator(to, "takeover", hear)
-        self.asked_at = self.note("act", f"takeover to {to} {' '.join(stated.flags)}".strip())
-        world = self._look(operator, "takeover")
-        planned = plan_takeover(operator.configuration, world, SiteName(to), stated)
-        self.done(run_takeover(operator, planned, stated.flags), to)
-
-    def hand_over(self, to: str) -> None:
-        """The active role moves, with nothing in doubt."""
-        operator = self._operator(to, "handover")
-        self.asked_at = self.note("act", f"handover to {to}")
-        world = self._look(operator, "handover")
-        self.done(run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
-
-    def rejoin(self, site: str) -> None:
-        """A lost site comes back as standby."""
-        operator = self._operator(self.active, "rejoin")
-        self.note("act", f"rejoin of {site}")
-        world = self._look(operator, "rejoin")
-        planned = plan_rejoin(operator.configuration, world, SiteName(site))
-        accepted = () if world.of(SiteName(site)) is not None else (f"--accept-lost-database {site}",)
-        report = run_rejoin(operator, planned, accepted)
-        self._gated(report)
-        self.note("act", f"{site} is back as standby after {report.seconds:.1f} s")
-
-    def bring_back(self, site: str) -> None:
-        """Everything of a site that was lost: its Kafka, its database as standby, its processes, warm."""
-        self.start_servers(f"{site}.kafka")
-        self.rejoin(site)
-        self.start_site(site, standby=True)
-        self.wait_until_warm(site)
-
-    def done(self, report: ActReport, to: str) -> None:
-        """Note that a site is active now."""
-        self.active = to
-        self._gated(report)
-        self.note("act", f"{to} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
-
     def notebook(self) -> Notebook:
         """Where the operator's acts are noted."""
         return Notebook(self.layout.path / "notes")
-
-    def _look(self, operator: Operator, act: str) -> World:
-        began = time.time()
-        world = observe_world(operator.configuration)
-        self.steps.append(TimedStep(act, "look at both sites", began, time.time()))
-        return world
-
-    def _gated(self, report: ActReport) -> None:
-        self.acts.append(report)
-        if not report.exposed:
-            self.gated_at[report.epoch] = time.time()
-
-    def _operator(self, site: str, act: str, hear: HearStep | None = None) -> Operator:
-        began: dict[str, float] = {}
-
-        def tell(step: str, done: bool) -> None:
-            if not done:
-                began[step] = time.time()
-            else:
-                at = self.note("step", f"{step} done")
-                self.steps.append(TimedStep(act, step, began.get(step, at), at))
-                if step == "promote":
-                    self.promoted_at = at
-            if hear is not None:
-                hear(step, done)
-
-        return Operator(self.configuration(site), self.notebook(), "drill", tell)
 
     # The outside.
 
@@ -355,22 +222,11 @@ class Rehearsal:
         """Start both sites and the business; return when messages flow."""
         self.start_site(self.active)
         self.start_site(self.standby, standby=True)
-        self.wait_until_says(self.active, "running stage", "running producers")
+        self.processes[self.active].wait_until_says(PATIENCE_SECONDS, "running stage", "running producers")
         self.business.start()
         wait_until("the first message is outside", self.accepted, Deadline.after(PATIENCE_SECONDS), every_seconds=0.1)
         self.wait_until_warm(self.standby)
         self.business.rate = self.rate
-
-    def begin_again(self) -> None:
-        """Ready for the next scene: the other site is a standby again, warm, and the business goes on."""
-        self.earlier_faults += self.faults
-        self.faults, self.events, self.steps, self.findings = [], [], [], []
-        self.fault_at = self.asked_at = self.promoted_at = None
-        other = self.standby
-        if "warm, until" not in self.log_of(other) or self._has_ended(other):
-            self.signal_processes(self.processes.get(other), signal.SIGKILL)
-            self.bring_back(other)
-        self.business.start()
 
     def wait_for_new(self, count: int) -> None:
         """Return when so many instructions that are given from now on are outside, or the business has no more."""
@@ -381,13 +237,16 @@ class Rehearsal:
 
         wait_until(f"{count} new messages are accepted", arrived, Deadline.after(PATIENCE_SECONDS), every_seconds=0.05)
 
-    def stays_silent(self, seconds: float) -> bool:
-        """Whether nothing is accepted for so long."""
-        before, deadline = self.accepted(), Deadline.after(seconds)
-        while not deadline.passed:
-            if self.accepted() != before:
+    def falls_silent(self) -> bool:
+        """Whether nothing is accepted any more, once what was on its way has arrived."""
+        deadline, since, seen = Deadline.after(_SILENT_WITHIN_SECONDS), time.monotonic(), self.accepted()
+        while time.monotonic() - since < _SILENCE_SECONDS:
+            if deadline.passed:
                 return False
             time.sleep(0.05)
+            now = self.accepted()
+            if now != seen:
+                since, seen = time.monotonic(), now
         return True
 
     def drain(self) -> None:
@@ -401,26 +260,3 @@ class Rehearsal:
         except ZerotailError:
             return False
         return not (left.instructions or left.emissions)
-
-    def _log(self, site: str) -> Path:
-        return self.layout.path / site / "run.log"
-
-
-def prepare_example(layout: Layout, *, replayed: bool = False, strategy: str = "auto") -> None:
-    """Fit the example for a drill: zerotail numbers all instructions, since the business submits again what it got no
-    answer for. `replayed`: after a takeover the state is rebuilt from the journal, and not taken from the database.
-    """
-    for site in SITES:
-        path = layout.path / site / CONFIGURATION
-        content: dict[str, Any] = yaml.safe_load(path.read_text())
-        for producer in content["producers"].values():
-            producer["serials"] = "numbered"
-        # The scenario itself kills what is to be out; a second blow by a program of its own would only take time.
-        del content["takeover"]["fence"]
-        for channel in content["channels"].values():
-            channel["batch"] = 1000
-        content["restore"] = {"strategy": strategy}
-        if replayed:
-            for stage in content["stages"].values():
-                stage["state"] = "replay"
-        path.write_text(yaml.safe_dump(content, sort_keys=False))

@@ -13,12 +13,14 @@ import msgspec
 from zerotail.core.identity import ChannelName, StageName
 from zerotail.core.verdict import Verdict
 from zerotail.deadline import Deadline
+from zerotail.drill.acts import begin_again
 from zerotail.drill.arrivals import Arrival, read_arrivals
 from zerotail.drill.checker import Expect, check
+from zerotail.drill.example import prepare_example
 from zerotail.drill.judgement import Counts, conclude, judge
 from zerotail.drill.page import write_page
 from zerotail.drill.reading import chained_bytes
-from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal, prepare_example
+from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal
 from zerotail.drill.report import verdict_as_text
 from zerotail.drill.result import DrillResult, FaultTold
 from zerotail.drill.scenarios import MESSAGES, Scenario
@@ -71,7 +73,7 @@ def run_drill(layout: Layout, scenario: Scenario, settings: DrillSettings, folde
 def play_next(stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path) -> DrillResult:
     """Play one more scenario on a stage; its processes go on, and its history grows."""
     stage.began = time.monotonic()
-    stage.begin_again()
+    begin_again(stage)
     stage.random.seed(settings.seed)
     return play(stage, scenario, settings, folder, last=False)
 
@@ -167,7 +169,8 @@ def versions() -> dict[str, str]:
 def _result(
     scenario: Scenario, stage: Rehearsal, judged: Judged, settings: DrillSettings, seconds: float
 ) -> DrillResult:
-    since = stage.fault_at or stage.asked_at
+    # Of a planned change, what counts is what was given when the other site had begun.
+    since = stage.fault_at or stage.promoted_at or stage.asked_at
     new = [one.arrived_at for one in judged.arrivals if since is not None and one.given_at > since]
     first = min(new, default=None)
     counts = judged.counts or Counts(stage.business.acknowledged, 0, 0, 0, 0, 0, ())

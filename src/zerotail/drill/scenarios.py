@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline
 from zerotail.drill import blows
+from zerotail.drill.acts import bring_back, hand_over, rejoin, take_over
 from zerotail.drill.commands import (
     TAKEOVER_STEPS,
     ask_for_takeover,
@@ -21,14 +22,15 @@ from zerotail.drill.commands import (
     plan_of_takeover,
     resume_takeover,
 )
-from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal
 from zerotail.operate.takeover import Statements
+from zerotail.ports import End
 from zerotail.postgres.connection import session
 from zerotail.postgres.lineage import read_standing
 
 MESSAGES = 500
 """So many new ones show that the flow goes on."""
-_SILENCE_SECONDS = 1.5
+SUPERSEDED = End.SUPERSEDED.value
 _END_SECONDS = 5.0
 _DECLINED = frozenset({3, 4, 5})
 """Exit codes of an act that was refused, got no answer, or lost against another one half way."""
@@ -55,38 +57,38 @@ class Scenario:
 def _site_loss(stage: Rehearsal) -> None:
     lost = stage.active
     blows.kill_site(stage, lost)
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
 
 
 def _demo(stage: Rehearsal) -> None:
     lost = stage.active
     _site_loss(stage)
     stage.wait_for_new(MESSAGES)
-    stage.rejoin(lost)
+    rejoin(stage, lost)
 
 
 def _commit_wait(stage: Rehearsal) -> None:
     frozen = blows.freeze_log_receiver(stage, clients=3)
-    silent = stage.stays_silent(_SILENCE_SECONDS)
+    silent = stage.falls_silent()
     stage.promise("nothing leaves while the standby stores nothing", silent)
     blows.kill_site(stage, stage.active)
     blows.thaw_log_receiver(stage, frozen)
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
 
 
 def _cancelled_commit_wait(stage: Rehearsal) -> None:
     frozen = blows.freeze_log_receiver(stage, clients=3)
     blows.cancel_waiting_commits(stage)
-    silent = stage.stays_silent(_SILENCE_SECONDS)
+    silent = stage.falls_silent()
     stage.promise("nothing leaves that the standby has not stored, though the commits returned", silent)
     blows.kill_site(stage, stage.active)
     blows.thaw_log_receiver(stage, frozen)
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
 
 
 def _database_loss(stage: Rehearsal) -> None:
     blows.kill_part(stage, f"{stage.active}.postgres")
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
 
 
 def _kafka_loss(stage: Rehearsal) -> None:
@@ -105,21 +107,21 @@ def _zombie_site(stage: Rehearsal) -> None:
         if (step, done) == ("claim lanes", True):
             blows.let_message_arrive(stage, detained)
 
-    stage.take_over(stage.standby, hear=hear)
+    take_over(stage, stage.standby, hear=hear)
     stage.wait_for_new(MESSAGES)
     blows.thaw_site(stage, frozen)
     if stage.layout.receiver_class == "R2":  # the only one that tells an old sender that it is old
-        ended = stage.says_within(zombie, "newer instance is at work", _END_SECONDS)
-        stage.promise("the processes that were frozen end by themselves within 5 s of the first refusal", ended)
+        ended = stage.processes[zombie].says_within(_END_SECONDS, SUPERSEDED)
+        stage.promise("the sender that was frozen ends by itself within 5 s", ended)
     stage.wait_for_new(MESSAGES)
 
 
 def _link_cut_then_loss(stage: Rehearsal) -> None:
     fault = blows.cut(stage)
-    stage.promise("nothing leaves while the link is cut", stage.stays_silent(_SILENCE_SECONDS))
+    stage.promise("nothing leaves while the link is cut", stage.falls_silent())
     blows.kill_site(stage, stage.active)
     blows.heal(stage, fault)
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
 
 
 def _killed_at_every_step(stage: Rehearsal) -> None:
@@ -141,23 +143,23 @@ def _second_loss(stage: Rehearsal) -> None:
     first = stage.active
     _site_loss(stage)
     stage.wait_for_new(MESSAGES)
-    stage.bring_back(first)
+    bring_back(stage, first)
     stage.wait_for_new(MESSAGES)
     _site_loss(stage)
 
 
 def _handover(stage: Rehearsal) -> None:
-    stage.hand_over(stage.standby)
+    hand_over(stage, stage.standby)
 
 
 def _failback(stage: Rehearsal) -> None:
     first = stage.active
-    stage.hand_over(stage.standby)
+    hand_over(stage, stage.standby)
     stage.wait_for_new(MESSAGES)
-    stage.processes[first].wait(timeout=30)
+    stage.processes[first].end()
     stage.start_site(first, standby=True)
     stage.wait_until_warm(first)
-    stage.hand_over(first)
+    hand_over(stage, first)
 
 
 def _operator_twice(stage: Rehearsal) -> None:
@@ -190,19 +192,19 @@ def _start_twice(stage: Rehearsal) -> None:
     stage.wait_for_new(MESSAGES)
     stage.note("act", f"the stages of {site} are started a second time")
     stage.strays.append(stage.start_process(site, "stage", "settle"))
-    stage.wait_until_says(site, "newer instance is at work")
+    stage.processes[site].wait_until_says(PATIENCE_SECONDS, SUPERSEDED)
     stage.wait_for_new(MESSAGES)
 
 
 def _standby_loss(stage: Rehearsal) -> None:
     lost = stage.standby
     fault = blows.kill_site(stage, lost)
-    stage.promise("nothing leaves without the standby", stage.stays_silent(_SILENCE_SECONDS))
-    stage.take_over(stage.active, Statements(lost_site=SiteName(lost)))
+    stage.promise("nothing leaves without the standby", stage.falls_silent())
+    take_over(stage, stage.active, Statements(lost_site=SiteName(lost)))
     stage.wait_for_new(MESSAGES)
     stage.promise("the epoch says that it is exposed", _is_exposed(stage))
     stage.start_servers(lost)
-    stage.rejoin(lost)
+    rejoin(stage, lost)
     stage.healed(fault, f"{lost} is the standby again")
     stage.promise("exposure has ended", not _is_exposed(stage))
 
@@ -214,10 +216,10 @@ def _both_exposed(stage: Rehearsal) -> None:
     stage.wait_until_warm(second)
     stage.wait_for_new(MESSAGES)
     fault = blows.kill_site(stage, first)
-    stage.take_over(second)
+    take_over(stage, second)
     stage.promise("the other one is exposed now", _is_exposed(stage))
     stage.wait_for_new(MESSAGES)
-    stage.rejoin(first)
+    rejoin(stage, first)
     stage.healed(fault, f"{first} is the standby now")
     stage.promise("exposure has ended again", not _is_exposed(stage))
 
@@ -227,15 +229,16 @@ def _frozen_sender(stage: Rehearsal) -> None:
     detained = blows.detain_message(stage)
     frozen = blows.freeze_senders(stage, home)
     blows.kill_part(stage, home)
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
     stage.wait_for_new(MESSAGES)
-    stage.bring_back(home)
-    stage.hand_over(home)
+    bring_back(stage, home)
+    hand_over(stage, home)
     stage.wait_for_new(MESSAGES)
     blows.thaw_senders(stage, frozen)
     blows.let_message_arrive(stage, detained)
-    code = blows.wait_until_ended(stage, 2 * _END_SECONDS)
-    stage.promise(f"the processes that were frozen end by themselves (exit code {code})", code is not None)
+    ended = stage.strays[-1].says_within(2 * _END_SECONDS, SUPERSEDED)
+    stage.promise("the processes that were frozen end by themselves", ended)
+    stage.end_strays()
     stage.wait_for_new(MESSAGES)
 
 
@@ -246,15 +249,15 @@ def _answers_lost(stage: Rehearsal) -> None:
     again = blows.lose_answers(stage, 1000)
     blows.kill_site(stage, stage.active)
     blows.behave(stage, again)
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
 
 
 def _disk_destroyed(stage: Rehearsal) -> None:
     lost = stage.active
     fault = blows.destroy(stage, lost)
-    stage.take_over(stage.standby)
+    take_over(stage, stage.standby)
     stage.wait_for_new(MESSAGES)
-    stage.bring_back(lost)
+    bring_back(stage, lost)
     stage.healed(fault, f"{lost} is back, from nothing")
 
 

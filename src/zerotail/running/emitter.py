@@ -4,8 +4,9 @@
 
 1. Lanes are looked up in the database again and again: a partition that is added gets a sender while others run.
 2. A lane whose receiver is dead holds up itself only.
-3. A sender that is out of step starts again, with a new claim. One that was replaced, or works at a site that is not
-   the active one, ends the process, which says so by its exit code: nobody is left to guess whether it still sends.
+3. A sender that is out of step starts again, with a new claim; so does one whose own site has opened a newer epoch.
+   One that was replaced, or works at a site that is not the active one, ends the process, which says so by its exit
+   code: nobody is left to guess whether it still sends.
 4. A lane that leads to the next stage is a producer's feed (`flow/produce.py`): behind the gate, like any other.
 5. Whoever stops it lets it end between two effects: what was begun is finished, and its answer noted.
 """
@@ -22,12 +23,14 @@ from zerotail.channel.configured import open_receiver, outside_channels, sender_
 from zerotail.channel.receiver import Receiver
 from zerotail.config import Configuration
 from zerotail.core.emission import Lane
+from zerotail.core.epoch import works_at
 from zerotail.core.identity import SiteName
 from zerotail.errors import ZerotailError
 from zerotail.flow.emit import emit
 from zerotail.flow.produce import produce
-from zerotail.ports import End, Feed
+from zerotail.ports import End, Feed, Standing
 from zerotail.postgres.connection import Connection
+from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import find_feeds, find_lanes
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import topic_channels
@@ -115,15 +118,33 @@ class Emitter:
 
     def _keep_sending(self, lane: Lane) -> End:
         adapters = SiteAdapters(self._settings)
+        database = Session(self._settings.dsn, "zerotail emitter")
         try:
             receiver = open_receiver(self._configuration.channels[lane.channel], lane, self._site)
             adapters.attach(lane.channel, _witnessed(receiver, self._site, lane))
             sender = sender_of(self._configuration, lane, self._site)
-            while (ended := drive(emit(sender), adapters, self._stop, self._heed(lane))) is End.OUT_OF_STEP:
+            while True:
+                began = database.read(read_standing)
+                ended = drive(emit(sender), adapters, self._stop, self._heed(lane))
+                if ended is not End.OUT_OF_STEP and not self._is_renewed(database, began):
+                    return ended
                 self._stop.wait(_AGAIN_SECONDS)
-            return ended
         finally:
+            database.close()
             adapters.close()
+
+    def _is_renewed(self, database: Session, began: object) -> bool:
+        """Whether this very site works on in a newer epoch than the one in which a sender began, such as when it goes
+        on without the other site: then the sender begins again. Returns when that epoch is live.
+        """
+        while isinstance(began, Standing) and not self._stop.is_set():
+            now = database.read(read_standing)
+            if isinstance(now, Standing):
+                renewed = now.epoch > began.epoch and works_at(now.lineage, self._site, now.timeline)
+                if not renewed or now.live_at(self._site):
+                    return renewed
+            self._stop.wait(_AGAIN_SECONDS)
+        return False
 
     def _keep_passing_on(self, feed: Feed) -> End:
         adapters = SiteAdapters(self._settings)

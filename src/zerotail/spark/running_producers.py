@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
+from zerotail.core.epoch import works_at
 from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName
 from zerotail.errors import ZerotailError
 from zerotail.ports import End, Standing
@@ -92,7 +93,8 @@ class RunningProducers:
             return None
         live = standing.live_at(self._site)
         self._waiting &= not live
-        return None if live or self._waiting else End.NOT_ACTIVE
+        works = works_at(standing.lineage, self._site, standing.timeline)
+        return None if works or self._waiting else End.NOT_ACTIVE
 
     def waits(self, reason: str) -> None:
         """Say that nothing is sent, and why."""

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
+from zerotail.core.epoch import works_at
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, SiteName
 from zerotail.errors import ZerotailError
@@ -172,7 +173,8 @@ class RunningStage:
                 yield place, read
 
     def _must_end(self, place: Place, read: HeadRead) -> End | None:
-        if not read.standing.live_at(self._site):
+        # A newer epoch of this very site is no end, though it may not be live for a moment.
+        if not works_at(read.standing.lineage, self._site, read.standing.timeline):
             return End.NOT_ACTIVE
         return End.SUPERSEDED if read.head.claim != place.head.claim else None
 

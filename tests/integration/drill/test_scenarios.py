@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from zerotail.drill.rehearsal import Rehearsal, prepare_example
+from zerotail.drill.example import prepare_example
+from zerotail.drill.rehearsal import Rehearsal
 from zerotail.drill.result import DrillResult
 from zerotail.drill.run import DrillSettings, new_stage, play_next
 from zerotail.drill.scenarios import SCENARIOS

@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -100,3 +101,19 @@ def test_the_control_port_does_not_take_messages_and_the_port_does_not_judge(rec
         ReceiverControl(1).status(deadline=receiver.deadline)
     with pytest.raises(Misused, match="slow_ms"):
         receiver.control.misbehave(slow_ms=-1, deadline=receiver.deadline)
+
+
+def test_a_detained_message_is_judged_when_it_is_set_free_and_not_before(receiver: ReceiverBench) -> None:
+    receiver.control.misbehave(detain=1, deadline=receiver.deadline)
+    answered: list[object] = []
+    sender = Thread(target=lambda: answered.append(receiver.send(1)))
+    sender.start()
+    wait_until(
+        "it is detained", lambda: receiver.control.behaviour(deadline=receiver.deadline).detained, receiver.deadline
+    )
+    assert receiver.last() == 0
+    assert receiver.control.behaviour(deadline=receiver.deadline).detain == 0
+    receiver.control.misbehave(detain=0, deadline=receiver.deadline)
+    sender.join()
+    assert answered == [(200, "accepted")]
+    assert receiver.last() == 1

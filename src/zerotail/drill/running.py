@@ -1,0 +1,84 @@
+"""One `zerotail run` of a drill: a session of processes with a log of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from zerotail.deadline import Deadline
+from zerotail.drill.sender import HISTORY_VARIABLE
+from zerotail.errors import Unavailable
+from zerotail.lab.process import session_members
+
+_LOOK_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The processes of one start."""
+
+    site: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @classmethod
+    def start(cls, site: str, config: Path, history: Path, *words: str) -> Running:
+        """Start `zerotail run WORDS` at a site; senders write their releases into `history`."""
+        number = len(list(config.parent.glob("run-*.log")))
+        log = config.with_name(f"run-{number}.log")
+        command = [sys.executable, "-m", "zerotail", "run", *words, "--site", site, "--config", str(config)]
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                command,
+                stdout=file,
+                stderr=file,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, HISTORY_VARIABLE: str(history)},
+            )
+        return cls(site, process, log)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the first of the processes is gone."""
+        return self.process.poll() is not None
+
+    def said(self) -> str:
+        """Everything they have said so far."""
+        return self.log.read_text(errors="replace")
+
+    def says_within(self, seconds: float, *words: str) -> bool:
+        """Whether they say all of that in time; False as soon as they have ended without it."""
+        deadline = Deadline.after(seconds)
+        while True:
+            ended, said = self.ended, self.said()
+            if all(word in said for word in words):
+                return True
+            if ended or deadline.passed:
+                return False
+            time.sleep(_LOOK_SECONDS)
+
+    def wait_until_says(self, seconds: float, *words: str) -> None:
+        """Return when they have said so; `Unavailable` with their last words otherwise."""
+        if not self.says_within(seconds, *words):
+            said = " / ".join(self.said().strip().splitlines()[-3:])
+            raise Unavailable(f"the processes of {self.site} did not say “{' and '.join(words)}” but: {said[-400:]}")
+
+    def signal(self, number: signal.Signals) -> int:
+        """Send a signal to every one of them; how many there are."""
+        members = session_members(self.process.pid)
+        for pid in members:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        return len(members)
+
+    def end(self) -> None:
+        """End whatever of them is left."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()

@@ -1,0 +1,56 @@
+"""Many drills: chosen by the seed alone, one line each, and one that cannot run counts as failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zerotail.drill.many import CLASSES, Planned, plan_all, plan_random, run_all
+from zerotail.drill.result import DrillLine, DrillResult
+from zerotail.drill.scenarios import SCENARIOS
+from zerotail.errors import Unavailable
+
+
+def result(verdict: str) -> DrillResult:
+    return DrillResult(
+        *("site-loss", 1, verdict, 0, 0, 0, 0, 10, 10, None, None, None, 1.5, (), "", "", "R2", 100.0, 30.0),
+        reasons=("open: it did not bite",),
+    )
+
+
+def test_the_same_seed_plays_the_same_drills() -> None:
+    assert plan_random(7, 40, None) == plan_random(7, 40, None)
+    assert plan_random(7, 40, None) != plan_random(8, 40, None)
+
+
+def test_every_scenario_comes_up_before_one_comes_up_again_and_every_class_of_receiver_does() -> None:
+    planned = plan_random(3, 4 * len(SCENARIOS), None)
+    assert {one.scenario for one in planned[: len(SCENARIOS)]} == set(SCENARIOS)
+    assert {one.receiver for one in planned} == set(CLASSES)
+    assert {one.receiver for one in plan_random(3, 5, "R1")} == {"R1"}
+    assert [one.scenario for one in plan_all(1, None)] == list(SCENARIOS)
+
+
+def test_lines_and_sums_say_what_became_of_each_drill(tmp_path: Path) -> None:
+    planned = [Planned(name, "R2", 1) for name in ("site-loss", "demo", "zombie-site", "kafka-loss")]
+    verdicts = {"site-loss": "passed", "demo": "failed", "zombie-site": "undecided"}
+    told: list[DrillLine] = []
+
+    def run_one(one: Planned, folder: Path) -> DrillResult:
+        assert folder.parent == tmp_path / "runs"
+        if one.scenario not in verdicts:
+            raise Unavailable("no lab")
+        return result(verdicts[one.scenario])
+
+    summary = run_all(planned, tmp_path / "runs", run_one, told.append, seed=5)
+    assert (summary.runs, summary.passed, summary.failed, summary.undecided) == (4, 1, 2, 1)
+    assert list(summary.lines) == told
+    assert [line.why for line in told] == ["", "open: it did not bite", "open: it did not bite", "no lab"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda one: one.name)
+def test_every_scenario_states_beforehand_what_may_be_found_and_which_faults_must_bite(scenario: object) -> None:
+    assert getattr(scenario, "allowed").startswith("R0, R1, R2: nothing lost")  # noqa: B009
+    planned = getattr(scenario, "name") in ("handover-under-load", "failback-cycle")  # noqa: B009
+    assert planned == (not getattr(scenario, "faults"))  # noqa: B009
