@@ -78,10 +78,11 @@ class Audited:
         """Give the configured topic a setting, or take it away."""
         self._alter(site, ConfigResource(ResourceType.TOPIC, TOPIC), name, value)
 
-    def set_brokers(self, site: str, name: str, value: str) -> None:
-        """Give all brokers of a site a setting; the client in Python cannot name all of them."""
+    def set_brokers(self, site: str, settings: dict[str, str]) -> None:
+        """Give all brokers of a site settings; the client in Python cannot name all of them."""
         words = f"--bootstrap-server {self.lab.bootstrap(site)} --alter --entity-type brokers --entity-default"
-        self.type(f"kafka-configs.sh {words} --add-config {name}={value}")
+        given = ",".join(f"{name}={value}" for name, value in settings.items())
+        self.type(f"kafka-configs.sh {words} --add-config {given}")
 
     def set_first_broker(self, site: str, name: str, value: str | None) -> None:
         """Give one broker a setting, or take it away."""
@@ -90,17 +91,20 @@ class Audited:
     def _alter(self, site: str, resource: ConfigResource, name: str, value: str | None) -> None:
         operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
         resource.add_incremental_config(ConfigEntry(name, value or "", incremental_operation=operation))
-        for future in self.admin(site).incremental_alter_configs([resource], request_timeout=10).values():
+        client = self.admin(site)  # a client that nobody holds is gone before it has an answer
+        for future in client.incremental_alter_configs([resource], request_timeout=10).values():
             future.result()
 
     def make_topic(self, site: str, name: str, replicas: list[list[int]], **settings: str) -> None:
         """A topic with its copies on these brokers."""
         config = {key.replace("_", "."): value for key, value in settings.items()}
         topic = NewTopic(name, num_partitions=len(replicas), replica_assignment=replicas, config=config)
-        self.admin(site).create_topics([topic], request_timeout=10)[name].result()
+        client = self.admin(site)
+        client.create_topics([topic], request_timeout=10)[name].result()
 
     def delete_topics(self, site: str, *names: str) -> None:
-        for future in self.admin(site).delete_topics(list(names), request_timeout=10).values():
+        client = self.admin(site)
+        for future in client.delete_topics(list(names), request_timeout=10).values():
             future.result()
 
     # PostgreSQL.

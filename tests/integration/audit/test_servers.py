@@ -5,7 +5,7 @@ Where a repair is a line to type, that very line is typed, and the sites are cle
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,25 +33,6 @@ class Fault:
     plant: Act
     seen: str
     tidy: Act = lambda sites: None
-
-
-def topic(rule: str, name: str, wrong: str, right: str | None, seen: str = "") -> Fault:
-    """The configured topic of east, set wrongly."""
-
-    def tidy(sites: Audited) -> None:
-        sites.set_topic("east", name, right)
-
-    return Fault(rule, lambda sites: sites.set_topic("east", name, wrong), seen or f"{name}={wrong}", tidy)
-
-
-def brokers(rule: str, name: str, wrong: str, right: str) -> Fault:
-    """All brokers of east, set wrongly."""
-
-    def tidy(sites: Audited) -> None:
-        if findings(sites.audit(), rule):
-            sites.set_brokers("east", name, right)
-
-    return Fault(rule, lambda sites: sites.set_brokers("east", name, wrong), f"{name}={wrong}", tidy)
 
 
 def database(rule: str, name: str, wrong: str, right: str | None = None) -> Fault:
@@ -83,16 +64,20 @@ def without_roles(sites: Audited) -> None:
     sites.sql("east", 'drop role "night\'s clerk"', "alter role all reset synchronous_commit")
 
 
-REPAIRED_AS_PRINTED = [
-    brokers("broker-unclean-election", "unclean.leader.election.enable", "true", "false"),
-    brokers("broker-min-insync", "min.insync.replicas", "1", "2"),
-    topic("topic-min-insync", "min.insync.replicas", "1", "2"),
-    topic("topic-min-insync-headroom", "min.insync.replicas", "3", "2"),
-    topic("topic-unclean-election", "unclean.leader.election.enable", "true", None),
-    topic("topic-retention", "retention.ms", "3600000", "604800000"),
-    topic("topic-retention-bytes", "retention.bytes", "1000000", None),
-    topic("topic-cleanup", "cleanup.policy", "compact", None),
-    topic("topic-timestamp", "message.timestamp.type", "CreateTime", "LogAppendTime"),
+TOPIC_FAULTS = {
+    "topic-min-insync": ("min.insync.replicas", "1", "2"),
+    "topic-unclean-election": ("unclean.leader.election.enable", "true", None),
+    "topic-retention": ("retention.ms", "3600000", "604800000"),
+    "topic-retention-bytes": ("retention.bytes", "1000000", None),
+    "topic-cleanup": ("cleanup.policy", "compact", None),
+    "topic-timestamp": ("message.timestamp.type", "CreateTime", "LogAppendTime"),
+}
+"""Of each rule the topic's setting: wrong, and as it is made; None is the cluster's."""
+BROKER_FAULTS = {
+    "broker-unclean-election": ("unclean.leader.election.enable", "true", "false"),
+    "broker-min-insync": ("min.insync.replicas", "1", "2"),
+}
+DATABASE_FAULTS = [
     database("postgres-fsync", "fsync", "off"),
     database("postgres-full-page-writes", "full_page_writes", "off"),
     database("postgres-synchronous-commit", "synchronous_commit", "local"),
@@ -117,17 +102,73 @@ def test_the_labs_no_loss_profile_has_no_finding(sites: Audited) -> None:
     assert passed >= about_servers - {"topic-planned"}
 
 
-@pytest.mark.parametrize("fault", REPAIRED_AS_PRINTED, ids=lambda fault: fault.rule)
-def test_what_is_set_wrongly_is_found_and_the_printed_line_repairs_it(sites: Audited, fault: Fault) -> None:
+@pytest.mark.parametrize("fault", DATABASE_FAULTS, ids=lambda fault: fault.rule)
+def test_a_database_set_wrongly_is_found_and_the_printed_line_repairs_it(sites: Audited, fault: Fault) -> None:
     fault.plant(sites)
     try:
         found = sites.wait_until_found(fault.rule)
         assert any(fault.seen in finding.seen for finding in found), found
         for line in dict.fromkeys(finding.repair for finding in found):
             sites.type(line)
-        wait_until("it is repaired", lambda: not findings(sites.audit(), fault.rule), Deadline.after(30))
+        wait_until_repaired(sites, [fault.rule])
     finally:
         fault.tidy(sites)
+
+
+def test_a_topic_set_wrongly_is_found_and_the_printed_lines_repair_it(sites: Audited) -> None:
+    for name, wrong, _ in TOPIC_FAULTS.values():
+        sites.set_topic("east", name, wrong)
+    try:
+        found = {rule: sites.wait_until_found(rule) for rule in TOPIC_FAULTS}
+        for rule, (name, wrong, _) in TOPIC_FAULTS.items():
+            assert [one.seen.startswith(f"{name}={wrong}") for one in found[rule]] == [True]
+        sites.type(joined([finding.repair for some in found.values() for finding in some]))
+        wait_until_repaired(sites, TOPIC_FAULTS)
+    finally:
+        for name, _, right in TOPIC_FAULTS.values():
+            sites.set_topic("east", name, right)
+
+
+def test_brokers_set_wrongly_are_found_and_the_printed_lines_repair_them(sites: Audited) -> None:
+    sites.set_brokers("east", {name: wrong for name, wrong, _ in BROKER_FAULTS.values()})
+    repaired = False
+    try:
+        found = {rule: sites.wait_until_found(rule) for rule in BROKER_FAULTS}
+        for rule, (name, wrong, _) in BROKER_FAULTS.items():
+            assert {one.seen for one in found[rule]} == {f"{name}={wrong}"}
+        sites.type(joined([finding.repair for some in found.values() for finding in some]))
+        wait_until_repaired(sites, BROKER_FAULTS)
+        repaired = True
+    finally:
+        if not repaired:
+            sites.set_brokers("east", {name: right for name, _, right in BROKER_FAULTS.values()})
+
+
+def joined(lines: list[str]) -> str:
+    """Lines that give settings to the same servers, as one: Kafka's program takes a second to start."""
+    typed = [line.split("    #")[0].split(" --add-config ") for line in lines]
+    assert len({head for head, _ in typed}) == 1, lines
+    return f"{typed[0][0]} --add-config {','.join(dict.fromkeys(given for _, given in typed))}"
+
+
+def wait_until_repaired(sites: Audited, rules: Iterable[str]) -> None:
+    """Return when all of these rules are kept."""
+
+    def repaired() -> bool:
+        audit = sites.audit()
+        return not any(findings(audit, rule) for rule in rules)
+
+    wait_until("all is repaired", repaired, Deadline.after(30))
+
+
+def test_as_many_copies_in_sync_as_there_are_is_found(sites: Audited) -> None:
+    sites.set_topic("east", "min.insync.replicas", "3")
+    try:
+        (found,) = sites.wait_until_found("topic-min-insync-headroom")
+        assert found.seen == "min.insync.replicas=3 with replication factor 3"
+        assert "--add-config min.insync.replicas=2 " in found.repair
+    finally:
+        sites.set_topic("east", "min.insync.replicas", "2")
 
 
 def test_a_topic_with_one_copy_is_found_with_a_plan_for_three(sites: Audited) -> None:
@@ -253,10 +294,11 @@ def test_what_a_login_may_not_see_is_unknown(sites: Audited, tmp_path: Path) -> 
     try:
         config = sites.changed_configuration(as_looker(sites.lab))
         audit = sites.audit(config=config)
-        unknown = {one.reason: set(one.rules) for one in audit.unknown}
+        unknown = {(one.subject, one.reason): set(one.rules) for one in audit.unknown}
         hidden = "pg_stat_replication hides the standbys from this user: grant pg_read_all_stats"
-        assert unknown[hidden] == {"postgres-standby-streaming", "postgres-standby-slot"}
-        assert "postgres-synchronous-commit" in unknown["synchronous_commit could not be read"]
+        primary = "the primary database of east"
+        assert unknown[primary, hidden] == {"postgres-standby-streaming", "postgres-standby-slot"}
+        assert unknown[primary, "synchronous_commit could not be read"] == {"postgres-synchronous-commit"}
         assert audit.exit_code(strict=False) == 4
     finally:
         sites.sql("east", "drop owned by looker", "drop role looker")
@@ -271,7 +313,7 @@ def as_looker(lab: Layout) -> Callable[[dict[str, object]], None]:
 
 
 def test_every_rule_about_servers_is_shown_red_in_this_file() -> None:
-    planted = {fault.rule for fault in REPAIRED_AS_PRINTED}
+    planted = {*TOPIC_FAULTS, *BROKER_FAULTS, *(fault.rule for fault in DATABASE_FAULTS)}
     planted |= DIED | CROWDED | UNFOLLOWED | COMPARED | WRONG_RULES
-    planted |= {"topic-replication", "postgres-standby-streaming"}
+    planted |= {"topic-replication", "topic-min-insync-headroom", "postgres-standby-streaming"}
     assert planted == {rule.id for rule in RULES if rule.kind not in (ProducerFacts, ConsumerFacts, SparkFacts)}
