@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from zerotail.audit.judgement import Audit, Finding, Unknown
 
 _WIDTH = 110
+_NAMED = 3
 
 
 def audit_lines(audit: Audit) -> list[str]:
@@ -16,7 +17,7 @@ def audit_lines(audit: Audit) -> list[str]:
     for finding, others in _grouped(audit.findings):
         lines += ["", *_finding_lines(finding, others)]
     if audit.unknown:
-        lines += ["", *(_unknown_line(unknown) for unknown in audit.unknown)]
+        lines += ["", *_unknown_lines(audit.unknown)]
     return lines
 
 
@@ -57,6 +58,12 @@ def _paragraph(name: str, text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=f"    {name:<9}", subsequent_indent=" " * 13)
 
 
-def _unknown_line(unknown: Unknown) -> str:
-    rules = unknown.rules[0] if len(unknown.rules) == 1 else f"{len(unknown.rules)} rules"
-    return f"UNKNOWN  {unknown.subject}: {unknown.reason} ({rules})"
+def _unknown_lines(unknown: Sequence[Unknown]) -> Iterator[str]:
+    """One line for each reason: a dead broker may leave something unknown of a thousand topics."""
+    grouped: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for one in unknown:
+        grouped.setdefault((one.reason, one.rules), []).append(one.subject)
+    for (reason, ids), subjects in grouped.items():
+        more = f" and {len(subjects) - 1} more" if len(subjects) > 1 else ""
+        rules = ", ".join(ids) if len(ids) <= _NAMED else f"{len(ids)} rules"
+        yield f"UNKNOWN  {subjects[0]}{more}: {reason} ({rules})"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.admin._metadata import PartitionMetadata
+from confluent_kafka.admin._metadata import PartitionMetadata, TopicMetadata
 from confluent_kafka.admin._resource import ResourceType
 
 from zerotail.audit.facts import PartitionFacts, Settings
@@ -74,7 +74,8 @@ def survey_cluster(cluster: Cluster, deadline: Deadline) -> ClusterSurvey:
         brokers={node.id: settings[ResourceType.BROKER, str(node.id)] for node in nodes}
         | dict.fromkeys(dead, "it is not alive"),
         topics={
-            name: TopicSurvey(some, settings[ResourceType.TOPIC, name]) for name, some in sorted(partitions.items())
+            name: TopicSurvey(some, settings[ResourceType.TOPIC, name] if some else _why_empty(described[name]))
+            for name, some in sorted(partitions.items())
         },
     )
 
@@ -85,6 +86,11 @@ def _partitions(described: Iterable[PartitionMetadata]) -> tuple[PartitionFacts,
         for one in described
     ]
     return tuple(sorted(found, key=lambda one: one.partition))
+
+
+def _why_empty(topic: TopicMetadata) -> str:
+    """Of a topic that is being deleted, or that we may not see."""
+    return str(topic.error.str()) if topic.error else "it has no partitions"
 
 
 def _settings(

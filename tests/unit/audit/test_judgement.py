@@ -76,6 +76,12 @@ def test_one_rule_with_several_subjects_says_why_once() -> None:
     assert (text.count("LOSS "), text.count("    why "), text.count("    repair ")) == (1, 1, 2)
 
 
+def test_one_reason_for_many_unknowns_is_one_line() -> None:
+    audit = judge(Observed((topic(racks={1: "a", 2: "b"}), topic(name="other", racks={1: "a", 2: "b"}))))
+    reason = "nobody knows the rack of broker 3, which is not alive (topic-racks, topic-flush)"
+    assert audit_lines(audit)[2:] == [f"UNKNOWN  topic payments at east and 1 more: {reason}"]
+
+
 def test_the_page_holds_what_the_screen_does_and_nothing_can_break_out_of_it(tmp_path: Path) -> None:
     audit = judge(Observed((topic(name="<script>", min_insync_replicas="1"),), (GONE,)))
     write_page(tmp_path / "audit.html", audit, datetime(2026, 1, 2, tzinfo=UTC))

@@ -42,7 +42,7 @@ RIGHT: list[Subject] = [
     topic(ours=False, cleanup_policy="compact,delete"),
     topic(retention_ms="-1"),
     topic(retention_ms=str(3 * 86_400_000)),
-    topic(flush_messages="1"),
+    topic(racks={1: "a", 2: "a", 3: "a"}, flush_messages="1"),
     planned(),
     planned(replication=5, min_insync=3),
     database(),
@@ -118,6 +118,15 @@ WRONG: list[tuple[Subject, dict[str, list[str]]]] = [
         topic(*[partition(number, in_sync="12") for number in range(8)]),
         {"topic-under-replicated": ["partitions 0, 1, 2, 3, 4 and 3 more; of 0, 2 of 3 copies are in sync"]},
     ),
+    (
+        topic(racks={1: None, 2: None, 3: None}),
+        {
+            "topic-flush": [
+                "flush.messages=9223372036854775807, and all copies are in one rack, or in one that nobody named, "
+                "in partition 0"
+            ]
+        },
+    ),
     (topic(racks={1: "a", 2: "a", 3: "b", 4: "c"}), {"topic-racks": ["copies share racks in partition 0"]}),
     (
         topic(racks={1: "a", 2: "a", 3: "a"}),
@@ -128,7 +137,6 @@ WRONG: list[tuple[Subject, dict[str, list[str]]]] = [
             ]
         },
     ),
-    (topic(racks={1: "a", 2: "a", 3: "a"}, flush_messages="1"), {}),
     (
         topic(retention_ms="86400000"),
         {"topic-retention": ["retention.ms=86400000 is 1 days, and readers may be away for 3 days"]},
@@ -251,6 +259,11 @@ def test_every_rule_about_servers_is_found_somewhere_above() -> None:
             broker(min_insync_replicas="many"),
             {"broker-min-insync"},
             "min.insync.replicas is 'many', which is no number",
+        ),
+        (
+            topic(racks={1: "a", 2: "b"}),
+            {"topic-racks", "topic-flush"},
+            "nobody knows the rack of broker 3, which is not alive",
         ),
         (database(fsync="maybe"), {"postgres-fsync"}, "fsync is 'maybe', which is neither on nor off"),
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from zerotail.audit.facts import DAY_SECONDS, PartitionFacts, PlannedTopicFacts, TopicFacts
+from zerotail.audit.facts import DAY_SECONDS, NotSeen, PartitionFacts, PlannedTopicFacts, TopicFacts
 from zerotail.audit.rule import AnyRule, Rule, Violation
 from zerotail.audit.rules.clusters import COPIES, IN_SYNC
 
@@ -68,15 +68,17 @@ def _last_copy(topic: TopicFacts) -> Iterator[Violation]:
 
 
 def _one_rack(topic: TopicFacts) -> Iterator[Violation]:
-    known = {rack for rack in topic.racks.values() if rack}
-    crowded = [
-        one
-        for one in topic.partitions
-        if all(topic.racks.get(broker) for broker in one.replicas)
-        and len({topic.racks[broker] for broker in one.replicas}) < min(len(one.replicas), len(known))
-    ]
+    there_are = len(set(topic.racks.values()))
+    crowded = [one for one in topic.partitions if len(_racks_of(topic, one)) < min(len(one.replicas), there_are)]
     if crowded:
         yield Violation(f"copies share racks in {_partitions(crowded)}", {"plan": _plan(topic)})
+
+
+def _racks_of(topic: TopicFacts, partition: PartitionFacts) -> set[str | None]:
+    dead = [str(broker) for broker in partition.replicas if broker not in topic.racks]
+    if dead:
+        raise NotSeen(f"nobody knows the rack of broker {', '.join(dead)}, which is not alive")
+    return {topic.racks[broker] for broker in partition.replicas}
 
 
 def _short_retention(topic: TopicFacts) -> Iterator[Violation]:
@@ -109,8 +111,7 @@ def _times_of_writers(topic: TopicFacts) -> Iterator[Violation]:
 def _page_cache(topic: TopicFacts) -> Iterator[Violation]:
     if topic.settings.number("flush.messages") == 1:
         return
-    known = [{topic.racks.get(broker) for broker in one.replicas} for one in topic.partitions]
-    together = [one for one, racks in zip(topic.partitions, known, strict=True) if len(racks) < IN_SYNC]
+    together = [one for one in topic.partitions if len(_racks_of(topic, one)) < IN_SYNC]
     if together:
         yield Violation(
             f"{topic.settings.shown('flush.messages')}, and all copies are in one rack, or in one that nobody named, "
