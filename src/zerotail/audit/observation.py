@@ -73,18 +73,18 @@ def observe_sites(
 
     sites = _ask(configuration, only)
     names = _names(configuration, sites)
-    subjects: list[Subject] = []
-    unlooked: list[Unlooked] = []
+    seen: list[Subject | Unlooked] = []
     for site in sites:
-        for seen in _look_at(site, configuration, names[site.name], recovery_seconds):
-            (unlooked if isinstance(seen, Unlooked) else subjects).append(seen)  # type: ignore[arg-type]
-    subjects += _planned(configuration, sites, names, recovery_seconds)
-    subjects += own_clients(configuration, only)
+        seen += _look_at(site, configuration, names[site.name], recovery_seconds)
+    seen += _planned(configuration, sites, names, recovery_seconds)
+    seen += own_clients(configuration, only)
     if only is None:
-        compared = _pair(sites, subjects, names)
-        (unlooked if isinstance(compared, Unlooked) else subjects).append(compared)  # type: ignore[arg-type]
-    answered = any(not isinstance(one, Unanswered) for site in sites for one in (site.cluster, site.database))
-    return Observed(tuple(subjects), tuple(unlooked), answered)
+        seen.append(_pair(sites, seen, names))
+    return Observed(
+        tuple(one for one in seen if not isinstance(one, Unlooked)),
+        tuple(one for one in seen if isinstance(one, Unlooked)),
+        any(not isinstance(one, Unanswered) for site in sites for one in (site.cluster, site.database)),
+    )
 
 
 def _ask(configuration: Configuration, only: str | None) -> list[_Site]:
@@ -191,7 +191,7 @@ def _planned(
 
 
 def _pair(
-    sites: Sequence[_Site], subjects: Sequence[Subject], names: Mapping[str, Mapping[str, str]]
+    sites: Sequence[_Site], subjects: Sequence[Subject | Unlooked], names: Mapping[str, Mapping[str, str]]
 ) -> PairFacts | Unlooked:
     sides = []
     for site in sites:
