@@ -15,7 +15,6 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from support.command import Said, call
-from zerotail.audit.facts import DAY_SECONDS
 from zerotail.audit.judgement import Audit, Finding, judge
 from zerotail.audit.observation import observe_sites
 from zerotail.config import load
@@ -44,9 +43,9 @@ class Audited:
         """As an operator has it who stands outside both sites."""
         return self.lab.path / "zerotail.yaml"
 
-    def audit(self, *, config: Path | None = None, recovery_days: int = 3) -> Audit:
-        """Look at both sites now."""
-        return judge(observe_sites(load(config or self.config), recovery_seconds=recovery_days * DAY_SECONDS))
+    def audit(self, *, config: Path | None = None, only: str | None = None) -> Audit:
+        """Look at both sites now, or at one."""
+        return judge(observe_sites(load(config or self.config), only=only))
 
     def called(self, *arguments: str, config: Path | None = None) -> Said:
         """The program, as a person calls it."""
