@@ -34,7 +34,6 @@ def no_loss_profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audite
 
 @pytest.fixture
 def sites(no_loss_profile: Audited) -> Iterator[Audited]:
-    """Nothing to be found, before and after the test."""
-    no_loss_profile.wait_until_clean()
+    """Nothing to be found after the test, and so before the next one."""
     yield no_loss_profile
     no_loss_profile.wait_until_clean()
