@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from zerotail.audit.judgement import Audit
 from zerotail.bench.result import FlowResult, JournalCost
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
@@ -311,6 +312,7 @@ class PoisonDecideAnswer:
 
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
+    "audit": Audit,
     "version": VersionAnswer,
     "doctor": DoctorAnswer,
     "run": RunAnswer,

@@ -37,6 +37,7 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "status": Entry("Look", "status", "Both sites on one screen: would a takeover lose nothing now? Why not?"),
+    "audit": Entry("Look", "audit", "Settings that lose data: what was found, why, the line that repairs it."),
     "journal": Entry("Look", "journal", "The order journal: show, tail, verify, compare site against site."),
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
