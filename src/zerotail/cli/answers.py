@@ -27,6 +27,8 @@ from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
+from zerotail.spool.finish import DrainReport
+from zerotail.spool.status import SpoolStatus
 from zerotail.status.values import Status
 
 
@@ -309,6 +311,14 @@ class PoisonDecideAnswer:
     changed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SpoolStatusAnswer:
+    """`zerotail spool status`; not `ok` when somebody has to look."""
+
+    ok: bool
+    spool: SpoolStatus
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
@@ -351,6 +361,8 @@ ANSWERS: dict[str, type] = {
     "reconcile": ReconcileAnswer,
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
+    "spool-status": SpoolStatusAnswer,
+    "spool-drain": DrainReport,
     "status": Status,
 }
 
