@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from zerotail.bench.result import FlowResult, JournalCost
+from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
 from zerotail.drill.result import DrillResult
@@ -319,6 +320,14 @@ class SpoolStatusAnswer:
     spool: SpoolStatus
 
 
+@dataclass(frozen=True, slots=True)
+class CheckGroupAnswer:
+    """`zerotail check --group`; `ok` when the group runs or has nothing to do."""
+
+    ok: bool
+    verdict: GroupVerdict
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "version": VersionAnswer,
@@ -361,6 +370,7 @@ ANSWERS: dict[str, type] = {
     "reconcile": ReconcileAnswer,
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
+    "check-group": CheckGroupAnswer,
     "spool-status": SpoolStatusAnswer,
     "spool-drain": DrainReport,
     "status": Status,

@@ -37,6 +37,7 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "status": Entry("Look", "status", "Both sites on one screen: would a takeover lose nothing now? Why not?"),
+    "check": Entry("Look", "check", "A consumer group: running, slow, stalled, stopped, rebalancing or idle?"),
     "journal": Entry("Look", "journal", "The order journal: show, tail, verify, compare site against site."),
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
