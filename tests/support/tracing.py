@@ -21,6 +21,8 @@ FILE_CALLS = (
     *("fsync", "fdatasync", "ftruncate", "rename", "unlink", "mkdir", "flock"),
 )
 NETWORK_CALLS = ("socket", "connect", "sendto", "recvfrom", "poll")
+CHANGING_CALLS = ("write", "fsync", "rename", "unlink", "connect", "sendto")
+"""Of a drain: whatever it does between two of these changes nothing anywhere."""
 NOTHING = "getppid:signal=KILL"
 """A call that nobody makes."""
 

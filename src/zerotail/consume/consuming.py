@@ -133,15 +133,16 @@ class Consuming(Generic[T]):
             self._claimed, self.held, self._unclaimed = {}, {}, assigned
         elif not self._unclaimed:
             return
+        claimed = {}
         for partition in sorted(self._unclaimed):
             place = self._places.claim(self._group, partition)
             if isinstance(place, Lost):
                 self.waits_for = place.reason
                 return
-            self._claimed[partition] = place
-        self.waits_for = ""
-        self._unclaimed = frozenset()
-        self._member.read_from({partition: place.next_offset for partition, place in self._claimed.items()})
+            claimed[partition] = place
+        # All or none, and read anew: a claim counts only together with where we read from.
+        self.waits_for, self._unclaimed, self._claimed = "", frozenset(), claimed
+        self._member.read_from({partition: place.next_offset for partition, place in claimed.items()})
 
     def _apply(self, place: Place, records: Sequence[Record]) -> None:
         """Store the results of records of one partition, or of those before the first that fails."""
@@ -168,13 +169,13 @@ class Consuming(Generic[T]):
                 self._forget(place.partition)
             case Lost():
                 self.waits_for = answer.reason
-                self._unclaimed = frozenset(self._claimed)
+                self._claimed, self._unclaimed = {}, frozenset(self._claimed)
             case Failed():
                 done = min(done, len(records) - 1)  # all of them, and the commit failed: the last one is tried alone
                 failed = records[done]
                 if done:
                     self._apply(place, records[:done])
-                if place.partition in self._claimed and not self._unclaimed:
+                if place.partition in self._claimed:
                     self._hold(failed, answer.error)
 
     def _hold(self, record: Record, error: Exception) -> None:

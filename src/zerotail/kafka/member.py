@@ -26,15 +26,14 @@ from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
 
+DEFAULTS = {"fetch.wait.max.ms": 50, "isolation.level": "read_committed", "log_level": 0}
 SETTINGS = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "auto.offset.reset": "error",
-    "isolation.level": "read_committed",
     "partition.assignment.strategy": "range",
-    "fetch.wait.max.ms": 50,
-    "log_level": 0,
 }
+"""What the rest relies on; nobody can set these otherwise."""
 Headers = Iterable[tuple[str, bytes | None]]
 _GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 _DECLINED = (KafkaError._AUTHENTICATION, KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
@@ -48,7 +47,7 @@ class GroupMember:
         self._start = OFFSET_BEGINNING if from_beginning else OFFSET_END
         self._changed: frozenset[Partition] | None = None
         own = {"group.id": group, "error_cb": self._complaints.note}
-        self._consumer = Consumer({**SETTINGS, **cluster.for_client(), **own})
+        self._consumer = Consumer({**DEFAULTS, **cluster.for_client(), **SETTINGS, **own})
         self._consumer.subscribe(
             list(topics), on_assign=self._assigned, on_revoke=self._withdrawn, on_lost=self._withdrawn
         )

@@ -9,8 +9,8 @@
    that is interrupted leaves, and harms nobody.
 2. Those who wait stand in line at one lock and let each other through: woken all at once they would fight over the
    interpreter.
-3. Whoever was told is likely to come again. A group that is smaller than the last one is waited for, at most as long
-   as the last one took; a lonely thread never waits.
+3. Whoever was told is likely to come again. A group that is smaller than the last one is waited for, for a moment and
+   no longer than the last one took; a lonely thread never waits.
 4. Room is taken when an entry joins a group, so that a group always fits.
 """
 
@@ -27,6 +27,7 @@ from zerotail.spool.frame import GROUP_BYTES
 Store = Callable[[Sequence[bytes]], int]
 """Makes entries durable; answers the sequence of the first."""
 _LOOK_SECONDS = 0.000_1
+_MOMENT_SECONDS = 0.002
 
 
 class EndedError(Exception):
@@ -127,7 +128,7 @@ class GroupCommit:
                 group.first_sequence = self._store(group.entries)
             except Exception as failure:  # noqa: BLE001 - whatever it is, those who wait must hear it
                 group.failure = failure
-            last_count, last_seconds = len(group.entries), time.monotonic() - began
+            last_count, last_seconds = len(group.entries), min(time.monotonic() - began, _MOMENT_SECONDS)
             with self._lock:
                 self._storing = None
                 self._count_room()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -231,6 +232,40 @@ def test_a_silent_store_is_asked_until_it_answers(clock: Clock) -> None:
         member.round()
     assert (member.waits_for, store.results) == ("", made(3, "a"))
     assert log.polls == 5, "it kept its place in the group"
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_whatever_the_store_and_the_group_do_every_record_has_one_result_in_order(clock: Clock, seed: int) -> None:
+    chance = random.Random(seed)
+    values = {P0: made(12, "a"), P1: made(12, "b")}
+    store, bad = Store(), Bad({chance.choice(values[P0]), chance.choice(values[P1])})
+    logs = [Log(values), Log(values)]
+    members = [Consuming(log, store, GROUP, bad.book) for log in logs]
+    logs[0].assign(P0, P1)
+    for _ in range(60):
+        clock.now += chance.choice([0.0, 0.1, 5.0])
+        happens = chance.random()
+        if happens < 0.15:
+            store.silent = chance.randint(1, 3)
+        elif happens < 0.3:
+            store.loses_commits = 1
+        elif happens < 0.4:
+            mine = [place for place in (P0, P1) if chance.random() < 0.5]
+            # Each hears of it at once, or not at all: then it goes on as if it still had them.
+            for log, places in zip(logs, (mine, {P0, P1} - set(mine)), strict=True):
+                if chance.random() < 0.7:
+                    log.assign(*places)
+        chance.choice(members).round()
+    bad.clear()
+    store.silent = store.loses_commits = 0
+    logs[0].assign(P0)
+    logs[1].assign(P1)
+    for _ in range(20):
+        clock.now += 60
+        for member in members:
+            member.round()
+    for start, partition in (("a", P0), ("b", P1)):
+        assert [result for result in store.results if result[0] == start] == values[partition]
 
 
 def test_a_new_assignment_goes_on_where_somebody_else_stopped(clock: Clock) -> None:
