@@ -109,9 +109,9 @@ def main() -> int:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as home:
         place = Path(home) / "queue"
-        runs = [[measure_baseline(place, 16, given.puts // 20) for _ in range(given.repeat)]]
+        runs = [[measure_baseline(place, 16, given.puts // 60) for _ in range(given.repeat)]]
         for threads, on_their_way in CASES:
-            puts = given.puts if threads * on_their_way >= 64 else given.puts // 10
+            puts = given.puts * min(threads * on_their_way, 60) // 60
             runs.append([measure_spool(place, threads, on_their_way, puts) for _ in range(given.repeat)])
     results = [sorted(group, key=lambda one: one.puts_per_second)[len(group) // 2] for group in runs]
     load = os.getloadavg()[0]

@@ -32,6 +32,8 @@ T = TypeVar("T")
 _FIRST_WAIT_SECONDS = 0.2
 _LONGEST_WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.2
+_WORK_SECONDS = 1.0
+"""Of one transaction, give or take a record: slow work must keep neither the poll nor the place waiting."""
 MOST_RECORDS = 500
 """Of one poll, and so of one transaction."""
 
@@ -149,20 +151,29 @@ class Consuming(Generic[T]):
         if not records:
             return
         done = 0  # how many have been worked on, in a transaction that may yet end badly
+        enough_at = time.monotonic() + _WORK_SECONDS
 
-        def work(transaction: T) -> None:
+        def work(transaction: T) -> int:
             nonlocal done
             for record in records:
                 self._work(record, transaction)
                 done += 1
+                if time.monotonic() > enough_at:
+                    break
+            return records[done - 1].offset + 1
 
-        answer = self._places.transact(self._group, place, records[-1].offset + 1, work)
+        answer = self._places.transact(self._group, place, work)
         match answer:
             case Moved():
                 self._claimed[place.partition] = answer.place
                 self.held.pop(place.partition, None)
-                self.stored += len(records)
-                self._member.note(place.partition, records[-1].offset + 1)
+                self.stored += done
+                next_offset = records[done - 1].offset + 1
+                self._member.note(place.partition, next_offset)
+                if done < len(records):
+                    # Slow work: what is left is read again behind the next poll, which must not wait for it.
+                    self._member.hold(place.partition, next_offset)
+                    self._member.go_on(place.partition)
             case Fenced():
                 # Somebody else has it; we are told by and by, with a new assignment.
                 self.fenced += 1

@@ -74,10 +74,8 @@ class Places(Protocol[T_co]):
     def claim(self, group: str, partition: Partition) -> Place | Lost:
         """Become the one who works on a partition for a group."""
 
-    def transact(
-        self, group: str, place: Place, next_offset: int, work: Callable[[T_co], None]
-    ) -> Moved | Fenced | Lost | Failed:
-        """Do the work and move the place, both or neither."""
+    def transact(self, group: str, place: Place, work: Callable[[T_co], int]) -> Moved | Fenced | Lost | Failed:
+        """Do the work and move the place to the offset that it answers with, both or neither."""
 
     def close(self) -> None:
         """Give the connections back."""

@@ -66,17 +66,15 @@ class PostgresPlaces:
         assert row is not None  # noqa: S101 - an upsert answers with its row
         return Place(partition, row[0], row[1])
 
-    def transact(
-        self, group: str, place: Place, next_offset: int, work: Callable[[Connection], None]
-    ) -> Moved | Fenced | Lost | Failed:
-        """Do the work and move the place, both or neither."""
+    def transact(self, group: str, place: Place, work: Callable[[Connection], int]) -> Moved | Fenced | Lost | Failed:
+        """Do the work and move the place to the offset that it answers with, both or neither."""
         try:
             session = self._connected()
             session.execute(b"begin")
         except (Unavailable, psycopg.OperationalError, psycopg.InterfaceError) as error:
             return self._lost(error)
         try:
-            work(session)
+            next_offset = work(session)
         except Exception as error:  # noqa: BLE001 - it is the user's own code; whatever it raises is its failure
             return self._failed(session, error)
         move = _MOVE.format(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -43,11 +45,16 @@ def test_a_group_is_idle_then_slow_then_stalled_then_stopped(group: Consumers) -
     group.wait_for_results(100)
     idle = check(group)
     assert (idle["liveness"], idle["lag"], idle["members"]) == ("idle", 0, 1)
-    # Longer than the watch: it moves all the time, and what is left shrinks.
-    group.send(400, "nap")
-    running = check(group, 3)
-    assert running["liveness"] in ("running", "idle")
-    group.wait_for_results(500)
+    # More than it can do while it is watched: it moves all the time, and what is left shrinks.
+    group.send(200, "nap")
+    running = check(group)
+    assert running["liveness"] == "running", running["why"]
+    group.wait_for_results(300)
+    # More comes than it can do.
+    with steady(group, 60, "nap"):
+        slow = check(group, 8)
+    assert (slow["liveness"], slow["cause"]) == ("slow", ""), slow["why"]
+    group.wait_for_results(group.sent)
     group.send(1, "stuck")
     group.send(50)
     wait_until("it has the record in hand", lambda: check_lag(group) > 0, Deadline.after(30))
@@ -62,6 +69,24 @@ def test_a_group_is_idle_then_slow_then_stalled_then_stopped(group: Consumers) -
     said = call("check", "--group", group.name, "--bootstrap", group.bootstrap, "--watch", "2")
     assert said.code == 1
     assert f"{group.name} is STOPPED (dead member): nobody is in the group" in said.out
+
+
+@contextmanager
+def steady(group: Consumers, per_second: int, value: str) -> Iterator[None]:
+    """So many records every second, as long as the block runs."""
+    stop = Event()
+
+    def send() -> None:
+        while not stop.wait(0.2):
+            group.send(per_second // 5, value)
+
+    sending = Thread(target=send)
+    sending.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        sending.join()
 
 
 def check_lag(group: Consumers) -> int:

@@ -8,6 +8,7 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Event, Thread
 
 import pytest
@@ -106,24 +107,22 @@ def test_a_database_that_dies_and_comes_back_has_every_result_once(group: Consum
     group.require_exactly_once()
 
 
-class load:  # noqa: N801 - reads as what it is, in a `with`
+@contextmanager
+def load(group: Consumers) -> Iterator[None]:
     """Records all the time, as long as the block runs."""
+    stop = Event()
 
-    def __init__(self, group: Consumers) -> None:
-        self._group = group
-        self._stop = Event()
-        self._thread = Thread(target=self._send)
+    def send() -> None:
+        while not stop.wait(0.05):
+            group.send(40)
 
-    def _send(self) -> None:
-        while not self._stop.wait(0.05):
-            self._group.send(40)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+    sending = Thread(target=send)
+    sending.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        sending.join()
 
 
 def kill_again_and_again(group: Consumers, kills: int) -> None:

@@ -34,15 +34,13 @@ class Store:
         self.places[partition] = (offset, generation + 1)
         return Place(partition, offset, generation + 1)
 
-    def transact(
-        self, group: str, place: Place, next_offset: int, work: Callable[[list[str]], None]
-    ) -> Moved | Fenced | Lost | Failed:
+    def transact(self, group: str, place: Place, work: Callable[[list[str]], int]) -> Moved | Fenced | Lost | Failed:
         if self.silent:
             self.silent -= 1
             return Lost("silent")
         added: list[str] = []
         try:
-            work(added)
+            next_offset = work(added)
         except ValueError as error:
             return Failed(error)
         if self.places[place.partition] != (place.next_offset, place.generation):
@@ -220,6 +218,22 @@ def test_after_a_commit_that_nobody_heard_of_the_place_is_claimed_again(clock: C
         member.round()
     assert sorted(store.results) == sorted([*made(9, "a"), *made(9, "b")])
     assert member.waits_for == ""
+
+
+def test_slow_work_keeps_neither_the_poll_nor_the_place_waiting(clock: Clock) -> None:
+    store, log = Store(), Log({P0: made(6, "a")})
+
+    def book(record: Record, results: list[str]) -> None:
+        clock.now += 0.7
+        results.append((record.value or b"").decode())
+
+    member = Consuming(log, store, GROUP, book)
+    log.assign(P0)
+    member.round()
+    assert (store.results, store.places[P0], log.noted) == (made(2, "a"), (2, 1), {P0: 2})
+    for _ in range(3):
+        member.round()
+    assert store.results == made(6, "a")
 
 
 def test_a_silent_store_is_asked_until_it_answers(clock: Clock) -> None:
