@@ -13,6 +13,7 @@ import msgspec
 
 from zerotail.audit.judgement import Audit
 from zerotail.bench.result import FlowResult, JournalCost
+from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
 from zerotail.drill.result import DrillResult, DrillSummary
@@ -28,6 +29,8 @@ from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
+from zerotail.spool.finish import DrainReport
+from zerotail.spool.status import SpoolStatus
 from zerotail.status.values import Status
 
 
@@ -310,6 +313,22 @@ class PoisonDecideAnswer:
     changed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SpoolStatusAnswer:
+    """`zerotail spool status`; not `ok` when somebody has to look."""
+
+    ok: bool
+    spool: SpoolStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGroupAnswer:
+    """`zerotail check --group`; `ok` when the group runs or has nothing to do."""
+
+    ok: bool
+    verdict: GroupVerdict
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "audit": Audit,
@@ -354,6 +373,9 @@ ANSWERS: dict[str, type] = {
     "reconcile": ReconcileAnswer,
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
+    "check-group": CheckGroupAnswer,
+    "spool-status": SpoolStatusAnswer,
+    "spool-drain": DrainReport,
     "status": Status,
 }
 
