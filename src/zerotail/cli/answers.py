@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from zerotail.audit.judgement import Audit
-from zerotail.bench.result import FlowResult, JournalCost
+from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
 from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
@@ -29,6 +29,7 @@ from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
+from zerotail.running.shadow import Shadowed
 from zerotail.spool.finish import DrainReport
 from zerotail.spool.status import SpoolStatus
 from zerotail.status.values import Status
@@ -255,6 +256,15 @@ class JournalVerifyAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class JournalReplayAnswer:
+    """`zerotail journal replay`."""
+
+    ok: bool
+    database: str
+    replays: tuple[Shadowed, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JournalCompareAnswer:
     """`zerotail journal compare`."""
 
@@ -337,6 +347,7 @@ ANSWERS: dict[str, type] = {
     "run": RunAnswer,
     "bench-flow": FlowResult,
     "bench-journal": JournalCost,
+    "bench-takeover": TakeoverResult,
     "drill-list": DrillListAnswer,
     "drill-run": DrillResult,
     "drill-runs": DrillSummary,
@@ -367,6 +378,7 @@ ANSWERS: dict[str, type] = {
     "rejoin-report": ActReport,
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
+    "journal-replay": JournalReplayAnswer,
     "journal-compare": JournalCompareAnswer,
     "poison-list": PoisonListAnswer,
     "poison-decide": PoisonDecideAnswer,

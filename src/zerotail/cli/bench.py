@@ -103,8 +103,8 @@ def _told_takeover(found: TakeoverResult) -> str:
     lengths = ", ".join(f"{int(history):,}: {seconds:.2f} s" for history, seconds in found.medians_by_history.items())
     return "\n".join(
         [
-            f"{reached['takeover_seconds_median']} {found.takeover_seconds_median:.2f} s median from the command to the "
-            f"first new message (wanted 2.00), {len(found.rounds)} takeovers, {found.strategy}",
+            f"{reached['takeover_seconds_median']} {found.takeover_seconds_median:.2f} s median from the command to "
+            f"the first new message (wanted 2.00), {len(found.rounds)} takeovers, {found.strategy}",
             f"{reached['takeover_seconds_worst']} {found.takeover_seconds_worst:.2f} s the worst (wanted 5.00)",
             f"{reached['flat']} {found.growth:.2f} times as long with the longest history ({lengths})",
         ]
