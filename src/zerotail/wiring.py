@@ -49,6 +49,7 @@ class SiteAdapters:
     """Carries out effects at one site. One object per thread: it holds sessions and clients of its own."""
 
     def __init__(self, settings: AdapterSettings, transforms: reading.Transforms | None = None) -> None:
+        self.settings = settings
         site = settings.site
         self._database = Session(settings.dsn)
         self._peer_dsn = settings.peer_dsn

@@ -36,3 +36,32 @@ class JournalCost:
     row_per_message_seconds: float
     order_bytes_per_segment: float
     reached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverRound:
+    """One loss of a site."""
+
+    history: int
+    takeover_seconds: float
+    """From the command to the first accepted message whose instruction was given after the fault."""
+    outage_seconds: float
+    """From the fault to that message."""
+    promote_seconds: float
+    refilled: int
+    """Records that were appended to the survivor's topics before its stages went live."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverResult:
+    """`zerotail bench takeover`: over all rounds, and by length of history."""
+
+    strategy: str
+    takeover_seconds_median: float
+    takeover_seconds_worst: float
+    outage_seconds_median: float
+    medians_by_history: dict[str, float]
+    growth: float
+    """The median over the longest history as a multiple of that over the shortest."""
+    rounds: tuple[TakeoverRound, ...]
+    reached: dict[str, bool]

@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
-from zerotail.bench.result import FlowResult, JournalCost
+from zerotail.audit.judgement import Audit
+from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
+from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
 from zerotail.drill.result import DrillResult, DrillSummary
@@ -27,6 +29,9 @@ from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
+from zerotail.running.shadow import Shadowed
+from zerotail.spool.finish import DrainReport
+from zerotail.spool.status import SpoolStatus
 from zerotail.status.values import Status
 
 
@@ -251,6 +256,15 @@ class JournalVerifyAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class JournalReplayAnswer:
+    """`zerotail journal replay`."""
+
+    ok: bool
+    database: str
+    replays: tuple[Shadowed, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JournalCompareAnswer:
     """`zerotail journal compare`."""
 
@@ -309,13 +323,31 @@ class PoisonDecideAnswer:
     changed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SpoolStatusAnswer:
+    """`zerotail spool status`; not `ok` when somebody has to look."""
+
+    ok: bool
+    spool: SpoolStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CheckGroupAnswer:
+    """`zerotail check --group`; `ok` when the group runs or has nothing to do."""
+
+    ok: bool
+    verdict: GroupVerdict
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
+    "audit": Audit,
     "version": VersionAnswer,
     "doctor": DoctorAnswer,
     "run": RunAnswer,
     "bench-flow": FlowResult,
     "bench-journal": JournalCost,
+    "bench-takeover": TakeoverResult,
     "drill-list": DrillListAnswer,
     "drill-run": DrillResult,
     "drill-runs": DrillSummary,
@@ -346,12 +378,16 @@ ANSWERS: dict[str, type] = {
     "rejoin-report": ActReport,
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
+    "journal-replay": JournalReplayAnswer,
     "journal-compare": JournalCompareAnswer,
     "poison-list": PoisonListAnswer,
     "poison-decide": PoisonDecideAnswer,
     "reconcile": ReconcileAnswer,
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
+    "check-group": CheckGroupAnswer,
+    "spool-status": SpoolStatusAnswer,
+    "spool-drain": DrainReport,
     "status": Status,
 }
 

@@ -10,7 +10,7 @@ import click
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 
 if TYPE_CHECKING:
-    from zerotail.bench.result import FlowResult, JournalCost
+    from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
 
 
 @click.group("bench", epilog="Example:  zerotail bench flow --rounds 3")
@@ -66,6 +66,49 @@ def bench_journal(segments: int, records: int, as_json: bool) -> int:
     else:
         print_answer(_told_journal(found))
     return 0 if found.reached else 1
+
+
+@command.command("takeover", epilog="Example:  zerotail bench takeover --history 100000 --rounds 10")
+@click.option(
+    "--history", default="100000,1000000,10000000", show_default=True, help="Instructions before, several by commas."
+)
+@click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Takeovers for each history.")
+@click.option("--rate", type=click.FloatRange(1, 50_000), default=500, show_default=True, help="Instructions a second.")
+@click.option("--strategy", type=click.Choice(["skip", "follower", "auto"]), default="auto", show_default=True)
+@json_option
+def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_json: bool) -> int:
+    """Seconds from the takeover command to the first new message outside, with a warm standby.
+
+    Brings up two sites of its own, kills the active one again and again, and takes both down. Exits with 1 when a
+    figure is not reached.
+    """
+    from zerotail.bench.takeover import TakeoverSettings
+    from zerotail.bench.takeover import bench_takeover as measure
+    from zerotail.errors import Misused
+
+    lengths = history.replace("_", "").split(",")
+    if not all(length.strip().isdigit() for length in lengths):
+        raise Misused(f"--history is a list of numbers, not {history!r}.", tries=["--history 100000,1000000"])
+    settings = TakeoverSettings(tuple(map(int, lengths)), rounds, rate, strategy)
+    found = measure(settings, lambda line: say(f"bench takeover: {line}"))
+    if as_json:
+        print_json("bench-takeover", found)
+    else:
+        print_answer(_told_takeover(found))
+    return 0 if all(found.reached.values()) else 1
+
+
+def _told_takeover(found: TakeoverResult) -> str:
+    reached = {name: tick(value, sys.stdout) for name, value in found.reached.items()}
+    lengths = ", ".join(f"{int(history):,}: {seconds:.2f} s" for history, seconds in found.medians_by_history.items())
+    return "\n".join(
+        [
+            f"{reached['takeover_seconds_median']} {found.takeover_seconds_median:.2f} s median from the command to "
+            f"the first new message (wanted 2.00), {len(found.rounds)} takeovers, {found.strategy}",
+            f"{reached['takeover_seconds_worst']} {found.takeover_seconds_worst:.2f} s the worst (wanted 5.00)",
+            f"{reached['flat']} {found.growth:.2f} times as long with the longest history ({lengths})",
+        ]
+    )
 
 
 def _told_flow(found: FlowResult) -> str:

@@ -37,10 +37,13 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "status": Entry("Look", "status", "Both sites on one screen: would a takeover lose nothing now? Why not?"),
+    "audit": Entry("Look", "audit", "Settings that lose data: what was found, why, the line that repairs it."),
+    "check": Entry("Look", "check", "A consumer group: running, slow, stalled, stopped, rebalancing or idle?"),
     "journal": Entry("Look", "journal", "The order journal: show, tail, verify, compare site against site."),
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
     "poison": Entry("Look", "poison", "Records that stopped a partition: list them, then retry, skip or replace."),
+    "spool": Entry("Look", "spool", "The local queue of a service: what waits in it; drain what was left."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, load, kill, cut, heal, destroy, down."),
     "drill": Entry("Rehearse", "drill", "Rehearsed disasters on real processes, with a verdict and a report."),

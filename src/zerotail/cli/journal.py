@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zerotail.postgres.comparison import Compared
     from zerotail.postgres.connection import Connection
     from zerotail.postgres.verification import Verified
+    from zerotail.running.shadow import Shadowed
 
 _RUNS_SHOWN = 6
 
@@ -88,6 +89,53 @@ def verify(
     else:
         print_answer("\n".join(line for journal in journals for line in _verified(journal)))
     return 0 if well else 1
+
+
+@command.command("replay", epilog="Example:  zerotail journal replay --site west")
+@place_options
+@database_options
+@json_option
+def replay(
+    stage: str | None, partition: int | None, config: str | None, site: str | None, dsn: str | None, as_json: bool
+) -> int:
+    """Run the handlers over the whole journal again, sending nothing, and compare hashes and state with what is stored.
+
+    Names the first difference with its place. Exits with 0 when there is none, with 1 when there is one.
+    """
+    from zerotail.code import find_code_beside
+    from zerotail.config import find_configuration_file, load
+    from zerotail.postgres.verification import find_places
+    from zerotail.running.parts import plan_parts
+    from zerotail.running.shadow import Shadow
+
+    if dsn is not None:
+        raise Misused("a replay needs the handlers, which only a configuration names; leave out --dsn.")
+    file = find_configuration_file(config)
+    find_code_beside(file)
+    parts = {part.name: part for part in plan_parts(load(str(file)), (), None).stages}
+    database, transforms = chosen_database(config, site, dsn), chosen_transforms(config, dsn)
+    with _looking_at(database) as connection:
+        places = _require_places([*find_places(connection, stage, partition)], database)
+        replays = tuple(
+            Shadow.from_the_beginning(parts[name].at(number), transforms, connection).catch_up(connection)
+            for name, number in places
+            if name in parts
+        )
+    well = all(one.equal for one in replays)
+    if as_json:
+        from zerotail.cli.answers import JournalReplayAnswer
+
+        print_json("journal-replay", JournalReplayAnswer(well, database.name, replays))
+    else:
+        print_answer("\n".join(_replayed(one) for one in replays))
+    return 0 if well else 1
+
+
+def _replayed(one: Shadowed) -> str:
+    place = f"{tick(one.equal, sys.stdout)} {one.stage} partition {one.partition}"
+    if one.difference is not None:
+        return f"{place}: {one.difference}"
+    return f"{place}: {one.segments} segments, {one.records} records, {one.keys} state keys, all as recorded"
 
 
 @command.command("compare", epilog="Example:  zerotail journal compare")

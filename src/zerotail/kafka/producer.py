@@ -44,6 +44,10 @@ class RecordSender:
         """Why records were not acknowledged, as far as the client knows."""
         return self._complaints.behind("no answer in time")
 
+    def open(self) -> None:
+        """Connect now: until an idempotent client may send, half a second passes."""
+        self._connected()
+
     def send(self, effect: SendRecords) -> Done | Unreachable | Indefinite:
         """Append a batch and wait until all of it is acknowledged."""
         client = self._connected()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +18,7 @@ from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.core.takeover import Step, Strategy
 from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.flow.stage import Stage
 from zerotail.operate.adapters import BadDayAdapters
 from zerotail.operate.notebook import Note, Notebook, StepNote, now
 from zerotail.operate.plan import REJOIN, STEP_NAMES, ActPlan
@@ -124,6 +125,10 @@ class Act:
         self.operator.notebook.write(self.note)
 
     # Driving a story.
+
+    def open_logs(self, stages: Sequence[Stage]) -> None:
+        """Have Kafka's clients ready when the story needs them."""
+        self._adapters().open_logs(stages)
 
     def carry_through(self, story: ports.Story[T]) -> T:
         """Drive a story to its end, telling its steps."""

@@ -10,10 +10,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 from zerotail import ports
@@ -21,10 +23,11 @@ from zerotail.channel.configured import open_receiver
 from zerotail.channel.receiver import Receiver
 from zerotail.config import Configuration
 from zerotail.core.emission import Lane
-from zerotail.core.epoch import Durability
+from zerotail.core.epoch import Durability, topic_at
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.flow.stage import Stage
 from zerotail.kafka.end import LogEnds
 from zerotail.operate.command import COMMAND_SECONDS, run_command
 from zerotail.operate.pipeline import transforms_of
@@ -102,6 +105,7 @@ class BadDayAdapters(SiteAdapters):
         self._ends = LogEnds(cluster_of(configuration, site), topics_of(configuration))
         self._lane_receivers: dict[Lane, Receiver] = {}
         self._locked: tail.LockedDatabase | None = None
+        self._opening: Thread | None = None
         self._carry_out |= {
             ports.ObserveSite: lambda e: self._read(e.site, failover.observe_site),
             ports.FenceSite: self._fence,
@@ -112,7 +116,7 @@ class BadDayAdapters(SiteAdapters):
             ports.OpenEpoch: lambda e: self._write(e.site, lambda c: lineage.open_epoch(c, e)),
             ports.ChangeEpoch: self._change_epoch,
             ports.StoreStart: lambda e: self._write(e.site, lambda c: failover.store_start(c, e)),
-            ports.ReadLogEnd: self._ends.read,
+            ports.ReadLogEnd: self._read_end,
             ports.RecordStep: self._record_step,
             ports.ObserveDrained: lambda e: self._read(e.site, owed.observe_drained),
             ports.ShutDown: self._shut_down,
@@ -121,8 +125,27 @@ class BadDayAdapters(SiteAdapters):
             ports.RecordRejoined: lambda e: self._write(e.site, lambda c: failover.record_rejoined(c, e)),
         }
 
+    def open_logs(self, stages: Sequence[Stage]) -> None:
+        """Connect to Kafka beside what comes first: its clients take most of a second until they may read and send."""
+        self._opening = Thread(target=self._open_logs, args=(stages,), name="open logs", daemon=True)
+        self._opening.start()
+
+    def _open_logs(self, stages: Sequence[Stage]) -> None:
+        with suppress(Unavailable), session(self._dsns[self._site], Deadline.after(_PATIENCE_SECONDS)) as connection:
+            rejoined = lineage.read_standing(connection).rejoined.get(self._site)
+            self._sender.open()
+            for stage in stages:
+                self._ends.read(ports.ReadLogEnd(topic_at(stage.topic, rejoined), stage.partition))
+
+    def _read_end(self, effect: ports.ReadLogEnd) -> ports.LogEnd | ports.Unreachable:
+        if self._opening is not None:
+            self._opening.join()
+        return self._ends.read(effect)
+
     def close(self) -> None:
         """Give back every session and client."""
+        if self._opening is not None:
+            self._opening.join()
         for one in self._sessions.values():
             one.close()
         for receiver in self._lane_receivers.values():

@@ -119,6 +119,7 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
             number = site_number(operator.configuration, plan.site)
             report = act.carry_through(expose(pipeline, plan.site, number, plan.other))
         else:
+            act.open_logs(pipeline.stages)
             said = ", ".join([operator.name, *accepted])
             report = act.carry_through(carry_out(pipeline, steps, plan.other, said))
         act.finish()

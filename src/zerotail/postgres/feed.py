@@ -53,7 +53,7 @@ def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
     standing = require_at_work(connection, site)
     if standing.lineage.current.phase is not Phase.LIVE:
         raise Declined("this site is not live")
-    serial = _next_serial(connection, effect.producer, effect.partition)
+    serial = next_serial(connection, effect.producer, effect.partition)
     connection.execute(
         b"insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, %s, %s, %s, %s)",
         (effect.producer, effect.partition, serial, effect.id, effect.value),
@@ -61,7 +61,7 @@ def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
     return Submitted(standing, serial, read_position(connection))
 
 
-def _next_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
+def next_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
     """The serial behind the last one; whoever else numbers this producer and partition waits for our commit."""
     connection.execute(_LOCK.encode(), (producer, partition))
     return Serial(int(one_row(connection, _LAST, (producer, partition))[0]) + 1)
@@ -74,7 +74,7 @@ def number_submissions(connection: Connection, producer: ProducerNumber, partiti
     the very transaction that makes it an instruction. One whose id is an instruction already was inserted again by
     somebody who did not hear the answer: it goes, as `submit` would find it.
     """
-    first = _next_serial(connection, producer, partition)
+    first = next_serial(connection, producer, partition)
     numbered = connection.execute(_NUMBER.encode(), (producer, partition, limit, first))
     return numbered.rowcount
 

@@ -41,6 +41,11 @@ def read_rows(dsn: str, producer: int, partition: int, first: int, next_serial: 
     _connection(dsn).rollback()
 
 
+def open_connection(dsn: str) -> None:
+    """Connect this worker now, and not when the first rows are wanted."""
+    _connection(dsn)
+
+
 @cache
 def _connection(dsn: str) -> adbc.Connection:
     """One connection per worker and database: making one costs more than a batch."""

@@ -226,6 +226,14 @@ def observe_gate(primary: DatabaseLook, standby_dsn: str, deadline: Deadline) ->
         standby.close()
 
 
+def log_silence_seconds(connection: Connection) -> float | None:
+    """How long ago a standby heard of its primary's log; None when it receives none."""
+    row = connection.execute(
+        b"select extract(epoch from clock_timestamp() - last_msg_receipt_time)::float8 from pg_stat_wal_receiver"
+    ).fetchone()
+    return None if row is None else row[0]
+
+
 def _look(connection: Connection) -> DatabaseLook:
     standby, system, timeline, follows, replay_seconds, has_tables = one_row(connection, _ROLE)
     books = None

@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Event
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from zerotail.config import Configuration
@@ -75,13 +76,8 @@ class Application:
             finally:
                 for part in parts:
                     part.end()
-        except Py4JError as error:
-            raise Unfinished(
-                f"Spark is gone: {str(error).splitlines()[0]}",
-                code="ZT801",
-                why="Nothing is lost: the heads say where to go on.",
-                tries=["zerotail run …    # again"],
-            ) from error
+        except (Py4JError, ConnectionError) as error:
+            raise _spark_is_gone(error) from error
         finally:
             if following is not None:
                 following.close()
@@ -111,7 +107,20 @@ def open_session(configuration: Configuration, name: str) -> SparkSession:
     """The session that a configuration asks for."""
     spark = configuration.spark
     settings = {key: value.reveal() for key, value in spark.settings.items()}
-    return start_session(f"zerotail {configuration.name} {name}", spark.master, settings)
+    try:
+        return start_session(f"zerotail {configuration.name} {name}", spark.master, settings)
+    except (Py4JError, PySparkException, ConnectionError) as error:
+        raise _spark_is_gone(error) from error
+
+
+def _spark_is_gone(error: Exception) -> Unfinished:
+    """Its JVM was killed, or never came up: an end that a new start may heal."""
+    return Unfinished(
+        f"Spark is gone: {str(error).splitlines()[0]}",
+        code="ZT801",
+        why="Nothing is lost: the heads say where to go on.",
+        tries=["zerotail run …    # again"],
+    )
 
 
 def run_parts(

@@ -25,6 +25,7 @@ from zerotail.ports import End
 from zerotail.running.parts import StagePart
 from zerotail.running.shadow import Shadowed, Shadows
 from zerotail.spark.follow_source import FollowSource
+from zerotail.spark.producer_query import open_worker
 from zerotail.spark.worker import settle_worker
 from zerotail.wiring import run_to_end
 
@@ -98,6 +99,7 @@ def _pass(task: FollowTask, name: StageName, partition: PartitionNumber) -> Prog
     """One pass over one partition; None when the site is no standby any more."""
     stage = task.stages[name].at(partition)
     adapters = _adapters(task.configuration, task.site)
+    open_worker(adapters.settings.dsn, adapters.settings.kafka)
     followed = run_to_end(catch_up(stage, task.site), adapters)
     if isinstance(followed, End):
         return None

@@ -22,7 +22,7 @@ from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.producer import RecordSender
 from zerotail.ports import Batch, Done, SendRecords
-from zerotail.postgres.feed_arrow import read_rows
+from zerotail.postgres.feed_arrow import open_connection, read_rows
 from zerotail.spark.instruction_source import InstructionSource
 from zerotail.spark.worker import settle_worker
 
@@ -106,6 +106,12 @@ def _sender_task(
             )
 
     return send
+
+
+def open_worker(dsn: str, cluster: Cluster) -> None:
+    """Connect this worker to where a producer reads and writes, before it counts."""
+    open_connection(dsn)
+    _sender(cluster).open()
 
 
 def _records_of(batch: pa.RecordBatch, producer: ProducerNumber, transform: Transform | None) -> Batch:

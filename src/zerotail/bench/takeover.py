@@ -1,0 +1,208 @@
+"""`zerotail bench takeover`: from the command to the first new message outside, again and again, over long histories.
+
+One lab for each length of history. The history goes through the flow like everything else. Then the active site is
+killed with everything in it, the other one takes over, the lost one comes back as a warm standby, and so on, back and
+forth. A message is new when its instruction was given after the kill; when it arrived is read off a record of the
+receiver's counters, taken every few milliseconds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+
+from zerotail.bench.result import TakeoverResult, TakeoverRound
+from zerotail.core.identity import PartitionNumber, SegmentNumber, StageName
+from zerotail.deadline import Deadline, wait_until
+from zerotail.drill import blows
+from zerotail.drill.acts import begin_again, take_over
+from zerotail.drill.example import prepare_example
+from zerotail.drill.rehearsal import STAGE, Rehearsal
+from zerotail.errors import Unfinished
+from zerotail.lab.layout import LabSettings
+from zerotail.lab.up import temporary_lab
+from zerotail.postgres.connection import Connection, session
+from zerotail.postgres.extent import read_extents
+from zerotail.postgres.segment import all_rows
+
+TARGET_MEDIAN_SECONDS = 2.0
+TARGET_WORST_SECONDS = 5.0
+TARGET_GROWTH = 1.5
+"""Medians over the longest and the shortest history may differ by so much: the machine is noisy."""
+_SAMPLE_SECONDS = 0.01
+_STEADY_MESSAGES = 500
+_PATIENCE_SECONDS = 120.0
+_HISTORY_SECONDS = 1_200.0
+_GIVEN = """
+select min(serial) from zerotail.instruction
+ where producer = %s and partition = %s and serial between %s and %s and submitted_at > to_timestamp(%s)
+"""
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverSettings:
+    """How much is measured."""
+
+    histories: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
+    rounds: int = 10
+    """For each history."""
+    rate: float = 500.0
+    strategy: str = "auto"
+    receiver: str = "R2"
+
+
+@dataclass(slots=True)
+class Watched:
+    """What the receiver had accepted, and when."""
+
+    stage: Rehearsal
+    samples: list[tuple[float, dict[int, int]]] = field(default_factory=list)
+    _stop: Event = field(default_factory=Event)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take samples for the length of a block."""
+        thread = Thread(target=self._watch, name="watch the receiver", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join()
+
+    def arrived_at(self, partition: int, number: int) -> float | None:
+        """When that number was there for the first time."""
+        return next((at for at, last in self.samples if last.get(partition, 0) >= number), None)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_SAMPLE_SECONDS):
+            totals = {one.partition: one.distinct for one in self.stage.totals()}
+            self.samples.append((time.time(), totals))
+
+
+def bench_takeover(settings: TakeoverSettings, tell: Tell) -> TakeoverResult:
+    """Measure everything, in labs of its own."""
+    rounds: list[TakeoverRound] = []
+    for history in settings.histories:
+        tell(f"{history:,} instructions of history: bringing up two sites")
+        rounds += _bench_history(settings, history, tell)
+    return _result(settings, rounds)
+
+
+def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> list[TakeoverRound]:
+    lab = temporary_lab(lambda folder: LabSettings(folder, receiver_class=settings.receiver))
+    with lab as layout, tempfile.TemporaryDirectory(prefix="zerotail-bench-") as notes:
+        prepare_example(layout, strategy=settings.strategy)
+        stage = Rehearsal(layout, settings.rate, 1, Path(notes), lambda _line: None)
+        try:
+            stage.begin()
+            _load_history(stage, history)
+            rounds = []
+            for number in range(1, settings.rounds + 1):
+                if number > 1:
+                    begin_again(stage)
+                rounds.append(_lose_a_site(stage, history))
+                tell(
+                    f"{history:,}, takeover {number} of {settings.rounds}: {rounds[-1].takeover_seconds:.2f} s "
+                    f"(promoted after {rounds[-1].promote_seconds:.2f} s), {rounds[-1].refilled} records appended"
+                )
+            return rounds
+        finally:
+            stage.end()
+
+
+def _load_history(stage: Rehearsal, count: int) -> None:
+    """Through the flow, as fast as it goes."""
+    before = stage.accepted()
+    command = [sys.executable, "-m", "zerotail.bench.loading", "--config", str(stage.config(stage.active))]
+    loader = subprocess.Popen([*command, "--count", str(count)])
+    try:
+        deadline = Deadline.after(_HISTORY_SECONDS)
+        wait_until("the history is outside", lambda: stage.accepted() >= before + count, deadline, every_seconds=0.5)
+    finally:
+        loader.kill()
+        loader.wait()
+
+
+def _lose_a_site(stage: Rehearsal, history: int) -> TakeoverRound:
+    _wait_for_more(stage, _STEADY_MESSAGES)
+    survivor = stage.standby
+    with session(stage.dsn(survivor), Deadline.after(_PATIENCE_SECONDS)) as connection:
+        known = read_extents(connection, [STAGE])
+    watched = Watched(stage)
+    with watched.watching():
+        blows.kill_site(stage, stage.active)
+        take_over(stage, survivor)
+        _wait_for_more(stage, _STEADY_MESSAGES)
+    fault_at, asked_at, promoted_at = stage.fault_at, stage.asked_at, stage.promoted_at
+    if fault_at is None or asked_at is None or promoted_at is None:
+        raise Unfinished("the takeover has no times.", code="ZT803")
+    with session(stage.database, Deadline.after(_PATIENCE_SECONDS)) as connection:
+        arrived = [
+            watched.arrived_at(partition, number)
+            for (stage_name, partition), segment in known.items()
+            if (number := _first_new(connection, stage_name, partition, segment, fault_at)) is not None
+        ]
+    first = min((at for at in arrived if at is not None), default=None)
+    if first is None:
+        raise Unfinished("no new message arrived.", code="ZT803")
+    return TakeoverRound(
+        history=history,
+        takeover_seconds=round(first - asked_at, 3),
+        outage_seconds=round(first - fault_at, 3),
+        promote_seconds=round(promoted_at - asked_at, 3),
+        refilled=stage.acts[-1].refilled,
+    )
+
+
+def _first_new(
+    connection: Connection, stage: StageName, partition: PartitionNumber, after: SegmentNumber, since: float
+) -> int | None:
+    """The number of the first message whose instruction was given after `since`; the example emits one for each."""
+    for row in all_rows(connection, stage, partition, after=int(after)):
+        position = int(row.first_position)
+        for producer, first, count in row.runs():
+            last = first + count - 1
+            found = connection.execute(_GIVEN.encode(), (producer, partition, first, last, since)).fetchone()
+            if found is not None and found[0] is not None:
+                return position + int(found[0]) - int(first) + 1
+            position += count
+    return None
+
+
+def _wait_for_more(stage: Rehearsal, count: int) -> None:
+    wanted = stage.accepted() + count
+    deadline = Deadline.after(_PATIENCE_SECONDS)
+    wait_until(f"{count} more messages are outside", lambda: stage.accepted() >= wanted, deadline, every_seconds=0.05)
+
+
+def _result(settings: TakeoverSettings, rounds: list[TakeoverRound]) -> TakeoverResult:
+    seconds = [one.takeover_seconds for one in rounds]
+    medians = {
+        str(history): round(statistics.median(one.takeover_seconds for one in rounds if one.history == history), 3)
+        for history in settings.histories
+    }
+    growth = medians[str(settings.histories[-1])] / medians[str(settings.histories[0])]
+    return TakeoverResult(
+        strategy=settings.strategy,
+        takeover_seconds_median=round(statistics.median(seconds), 3),
+        takeover_seconds_worst=max(seconds),
+        outage_seconds_median=round(statistics.median(one.outage_seconds for one in rounds), 3),
+        medians_by_history=medians,
+        growth=round(growth, 3),
+        rounds=tuple(rounds),
+        reached={
+            "takeover_seconds_median": statistics.median(seconds) <= TARGET_MEDIAN_SECONDS,
+            "takeover_seconds_worst": max(seconds) <= TARGET_WORST_SECONDS,
+            "flat": growth <= TARGET_GROWTH,
+        },
+    )

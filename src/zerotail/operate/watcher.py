@@ -1,0 +1,115 @@
+"""The watcher at a standby: takes over by itself when the active site has been silent for too long.
+
+It is off unless the configuration says `takeover.automatic: on`. With two sites nobody can tell a lost site from a cut
+link, and it does not have to be told: once this standby is promoted it confirms nothing to the old primary, so the old
+site can release nothing any more, whatever it believes. A false alarm costs a change of roles, never a message.
+
+1. A sign of life is an answer of the other database, or something of its log that arrived a moment ago: a primary that
+   takes no more connections is slow, not lost.
+2. When it is due, the plan is made anew from what both databases say then; one that would need a statement of the
+   operator (this copy may lack what was released) is not carried out, and is told.
+3. Its work ends with the turn of its own site.
+"""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+
+from zerotail.core.identity import SiteName
+from zerotail.core.watch import Sign, Watch
+from zerotail.deadline import Deadline
+from zerotail.errors import Misused, Unavailable, ZerotailError
+from zerotail.operate.act import Operator
+from zerotail.operate.plan import require_accepted
+from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
+from zerotail.operate.world import World, observe_world
+from zerotail.postgres.connection import session
+from zerotail.postgres.look import log_silence_seconds
+from zerotail.running.report import Say, Tell
+
+_LOOK_SECONDS = 0.5
+_FRESH_SECONDS = 2.0
+_OWN_SECONDS = 2.0
+
+
+class Watcher:
+    """Watches the other site of `site`."""
+
+    def __init__(self, operator: Operator, site: SiteName, tell: Tell, say: Say) -> None:
+        settings = operator.configuration.takeover
+        if not settings.automatic:
+            raise Misused(
+                "takeover.automatic is off, so there is nothing to watch for.",
+                code="ZT118",
+                tries=["takeover: {automatic: on, after: 10s}    # in the configuration"],
+            )
+        self._operator = operator
+        self._site = site
+        self._other = operator.configuration.other_site(site)
+        self._dsn = operator.configuration.sites[site].database.dsn.reveal()
+        self._tell = tell
+        self._say = say
+        self._stop = Event()
+        self._watch = Watch(settings.after.total_seconds())
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        self._stop.set()
+
+    def run(self) -> int:
+        """Until this site is the active one, or until stopped; the exit code."""
+        self._tell(f"watching {self._other}: takeover after {self._watch.after_seconds:g} s of silence")
+        told = ""
+        while not self._stop.is_set():
+            world = observe_world(self._operator.configuration)
+            own = world.of(self._site)
+            if own is not None and own.standing.live_at(self._site):
+                self._tell(f"{self._site} is the active site: nothing is left to watch for")
+                return 0
+            now = time.monotonic()
+            self._watch = self._watch.seen(self._sign(world), now)
+            self._report(now)
+            if self._watch.is_due(now):
+                refusal = self._take_over()
+                if refusal is None:
+                    return 0
+                if refusal != told:
+                    self._tell(f"no takeover: {refusal}")
+                    told = refusal
+            self._stop.wait(_LOOK_SECONDS)
+        return 0
+
+    def _sign(self, world: World) -> Sign:
+        if world.of(self._other) is not None:
+            return Sign.ALIVE
+        if world.of(self._site) is None:
+            return Sign.UNKNOWN
+        try:
+            with session(self._dsn, Deadline.after(_OWN_SECONDS)) as connection:
+                silence = log_silence_seconds(connection)
+        except Unavailable:
+            return Sign.UNKNOWN
+        return Sign.ALIVE if silence is not None and silence < _FRESH_SECONDS else Sign.SILENT
+
+    def _report(self, now: float) -> None:
+        silent = self._watch.silent_seconds(now)
+        reason = f"{self._other} has been silent for {silent:.0f} s" if silent else ""
+        self._say("watcher", self._other, None, "waiting" if reason else "working", reason)
+
+    def _take_over(self) -> str | None:
+        """Why nothing was done, if nothing was."""
+        self._tell(f"{self._other} has been silent for {self._watch.after_seconds:g} s: taking over to {self._site}")
+        try:
+            world = observe_world(self._operator.configuration)
+            if world.of(self._other) is not None:
+                self._watch = Watch(self._watch.after_seconds)
+                return f"{self._other} answers again"
+            planned = plan_takeover(self._operator.configuration, world, self._site, Statements())
+            require_accepted(planned.shown, ())
+            report = run_takeover(self._operator, planned, ())
+        except ZerotailError as error:
+            # If it has begun, the next look finds what is left to do and goes on with it.
+            return error.message
+        self._tell(f"{self._site} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
+        return None

@@ -1,0 +1,92 @@
+"""Entries of a spool become instructions: many in one transaction, each once, in the order of the spool.
+
+The identifier decides. An entry whose identifier is an instruction of the producer already was stored before and its
+removal from the spool was not noted: it is passed over, and no serial is used up. Rows that were numbered are found in
+the same place, so it does not matter when the repeat comes. An identifier that is known with *other* bytes is another
+instruction under a used name: it is named, and the caller keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from psycopg import DataError, IntegrityError
+
+from zerotail.core.epoch import Phase
+from zerotail.core.identity import Lsn, PartitionNumber, ProducerNumber, SiteName
+from zerotail.ports import Result, Standing
+from zerotail.postgres.connection import Connection
+from zerotail.postgres.feed import next_serial
+from zerotail.postgres.lineage import require_at_work
+from zerotail.postgres.position import read_position
+from zerotail.postgres.registration import find_numbers
+from zerotail.postgres.transaction import Declined
+
+_INSERT = """
+with offered as (
+    select id, value, place from unnest(%s::text[], %s::bytea[]) with ordinality as offered (id, value, place)
+), unheard as (
+    select distinct on (id) id, value, place from offered where not exists (
+        select from zerotail.instruction as known where known.producer = %s and known.id = offered.id)
+     order by id, place
+)
+insert into zerotail.instruction (producer, partition, serial, id, value)
+select %s, %s, %s - 1 + row_number() over (order by place), id, value from unheard
+"""
+_DIFFERENT = """
+select offered.place - 1 from unnest(%s::text[], %s::bytea[], %s::integer[]) with ordinality
+       as offered (id, value, partition, place)
+  join zerotail.instruction as known on known.producer = %s and known.id = offered.id
+ where known.value <> offered.value or known.partition <> offered.partition
+ order by 1
+"""
+
+
+class SpooledRow(NamedTuple):
+    """An entry on its way to become an instruction."""
+
+    id: str
+    partition: int
+    value: bytes
+
+
+class Stored(Result, frozen=True):
+    """All of them are instructions, but for those whose identifier belongs to other bytes."""
+
+    standing: Standing
+    new: int
+    """How many were not there before."""
+    different: tuple[int, ...]
+    """Which of the rows that were given are not stored, by their place."""
+    position: Lsn
+
+
+def store_rows(connection: Connection, site: SiteName, producer: str, rows: Sequence[SpooledRow]) -> Stored:
+    """Store what is not there yet; declined at a site that does not take instructions."""
+    standing = require_at_work(connection, site)
+    if standing.lineage.current.phase is not Phase.LIVE:
+        raise Declined("this site is not live")
+    number = find_numbers(connection, [producer]).get(producer)
+    if number is None:
+        raise Declined(f"the database knows no producer {producer}; `zerotail run` registers it")
+    try:
+        new = sum(_insert(connection, number, partition, rows) for partition in sorted({row.partition for row in rows}))
+    except (IntegrityError, DataError) as error:
+        # Another session stored one of the identifiers meanwhile; the next look finds it.
+        raise Declined(f"the rows were not taken: {error}") from error
+    return Stored(standing, new, _different(connection, number, rows), read_position(connection))
+
+
+def _insert(connection: Connection, producer: ProducerNumber, partition: int, rows: Sequence[SpooledRow]) -> int:
+    mine = [row for row in rows if row.partition == partition]
+    # Taken in the order of the partitions, by everybody who takes more than one.
+    first = next_serial(connection, producer, PartitionNumber(partition))
+    ids, values = [row.id for row in mine], [row.value for row in mine]
+    return connection.execute(_INSERT.encode(), (ids, values, producer, producer, partition, first)).rowcount
+
+
+def _different(connection: Connection, producer: ProducerNumber, rows: Sequence[SpooledRow]) -> tuple[int, ...]:
+    columns = ([row.id for row in rows], [row.value for row in rows], [row.partition for row in rows])
+    found = connection.execute(_DIFFERENT.encode(), (*columns, producer)).fetchall()
+    return tuple(place for (place,) in found)

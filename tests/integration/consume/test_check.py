@@ -1,0 +1,102 @@
+"""`zerotail check --group` on live groups."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from support.command import call
+from support.consumers import Consumers
+from zerotail.deadline import Deadline, wait_until
+from zerotail.lab.layout import Layout
+
+pytestmark = pytest.mark.servers
+
+_names = itertools.count(1)
+
+
+@pytest.fixture
+def group(lab: Layout) -> Iterator[Consumers]:
+    consumers = Consumers(lab, f"checked-{next(_names)}-{os.getpid()}", partitions=1)
+    yield consumers
+    consumers.end()
+
+
+def check(group: Consumers, watch_seconds: int = 4) -> dict[str, Any]:
+    said = call(
+        *("check", "--group", group.name, "--bootstrap", group.bootstrap),
+        *("--watch", str(watch_seconds), "--json"),
+    )
+    answer = said.answer("check-group")
+    assert said.code == (0 if answer["ok"] else 1)
+    verdict: dict[str, Any] = answer["verdict"]
+    return verdict
+
+
+def test_a_group_is_idle_then_slow_then_stalled_then_stopped(group: Consumers) -> None:
+    member = group.start()
+    group.send(100)
+    group.wait_for_results(100)
+    idle = check(group)
+    assert (idle["liveness"], idle["lag"], idle["members"]) == ("idle", 0, 1)
+    # More than it can do while it is watched: it moves all the time, and what is left shrinks.
+    group.send(200, "nap")
+    running = check(group)
+    assert running["liveness"] == "running", running["why"]
+    group.wait_for_results(300)
+    # More comes than it can do.
+    with steady(group, 60, "nap"):
+        slow = check(group, 8)
+    assert (slow["liveness"], slow["cause"]) == ("slow", ""), slow["why"]
+    group.wait_for_results(group.sent)
+    group.send(1, "stuck")
+    group.send(50)
+    wait_until("it has the record in hand", lambda: check_lag(group) > 0, Deadline.after(30))
+    stalled = check(group)
+    assert (stalled["liveness"], stalled["cause"]) == ("stalled", "alive without progress"), stalled["why"]
+    assert stalled["members"] == 1
+    group.kill(member)
+    wait_until("Kafka notices", lambda: check(group, 1)["members"] == 0, Deadline.after(60))
+    stopped = check(group)
+    assert (stopped["liveness"], stopped["cause"]) == ("stopped", "dead member")
+    assert stopped["lag"] >= 50
+    said = call("check", "--group", group.name, "--bootstrap", group.bootstrap, "--watch", "2")
+    assert said.code == 1
+    assert f"{group.name} is STOPPED (dead member): nobody is in the group" in said.out
+
+
+@contextmanager
+def steady(group: Consumers, per_second: int, value: str) -> Iterator[None]:
+    """So many records every second, as long as the block runs."""
+    stop = Event()
+
+    def send() -> None:
+        while not stop.wait(0.2):
+            group.send(per_second // 5, value)
+
+    sending = Thread(target=send)
+    sending.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        sending.join()
+
+
+def check_lag(group: Consumers) -> int:
+    return int(check(group, 1)["lag"])
+
+
+def test_a_group_that_nobody_knows_and_a_cluster_that_nobody_reaches_are_told_apart(group: Consumers) -> None:
+    unknown = call("check", "--group", "nobody-knows-it", "--bootstrap", group.bootstrap, "--json")
+    assert (unknown.code, unknown.answer("error")["code"]) == (3, "ZT504")
+    unreachable = call("check", "--group", group.name, "--bootstrap", "127.0.0.1:9", "--json")
+    assert (unreachable.code, unreachable.answer("error")["code"]) == (4, "ZT502")
+    both = call("check", "--group", "g", "--bootstrap", "127.0.0.1:9", "--site", "east")
+    assert both.code == 2
