@@ -112,5 +112,17 @@ def _ask_within(connection: Connection, query: str, deadline: Deadline) -> list[
         raise Unavailable(f"the database at {place} was lost: {error}", code="ZT302") from error
     if result is None or result.status != pq.ExecStatus.TUPLES_OK or result.ntuples != 1:
         said = result.error_message.decode(errors="replace").strip() if result else "nothing"
+        if result is not None and _is_passing(result):
+            connection.close()
+            raise Unavailable(f"the database at {place} was lost: {said}", code="ZT302")
         raise Refused(f"the database at {place} did not answer the gate's question: {said}", code="ZT304")
     return [(result.get_value(0, column) or b"").decode() for column in range(result.nfields)]
+
+
+def _is_passing(result: pq.abc.PGresult) -> bool:
+    """Whether a server that goes down, or cancels what stands in the way of its log, said no: then it says nothing about
+    the question.
+    """
+    code = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
+    severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED) or b""
+    return severity in (b"FATAL", b"PANIC") or code[:2] in (b"40", b"57")
