@@ -120,9 +120,7 @@ def _ask_within(connection: Connection, query: str, deadline: Deadline) -> list[
 
 
 def _is_passing(result: pq.abc.PGresult) -> bool:
-    """Whether a server that goes down, or cancels what stands in the way of its log, said no: then it says nothing about
-    the question.
-    """
+    """Whether the server goes down, or cancels what stands in the way of its log: neither is an answer."""
     code = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
     severity = result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED) or b""
     return severity in (b"FATAL", b"PANIC") or code[:2] in (b"40", b"57")
