@@ -39,7 +39,7 @@ def followed(system: Running) -> list[Record]:
         client.assign([place])
         found: list[Record] = []
         while len(found) < end:
-            for message in client.consume(1000, 1.0):
+            for message in client.consume(1000, 0.1):
                 headers = dict(message.headers() or ())
                 header = decode(headers[HEADER_NAME])  # type: ignore[arg-type]
                 found.append((header.producer, header.serial))
