@@ -54,7 +54,7 @@ def run_threads(threads: int, work: Callable[[int], None]) -> tuple[float, float
 
 def measure_spool(folder: Path, threads: int, on_their_way: int, puts: int) -> Measured:
     """Puts into a spool, checked."""
-    each = puts // threads
+    each = max(1, puts // threads)
 
     def put(thread: int) -> None:
         if on_their_way == 1:
@@ -82,11 +82,12 @@ def measure_spool(folder: Path, threads: int, on_their_way: int, puts: int) -> M
 def measure_baseline(folder: Path, threads: int, puts: int) -> Measured:
     """A file under a lock, with an `fdatasync` for every put."""
     folder.mkdir()
+    each = max(1, puts // threads)
     file = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     lock = Lock()
 
     def put(thread: int) -> None:
-        for number in range(puts // threads):
+        for number in range(each):
             entry = encode_entry(f"c-{thread}-{number}".encode(), 0, time.time_ns() // 1000, VALUE)
             with lock:
                 os.write(file, encode_group(number, [entry]))
@@ -95,7 +96,7 @@ def measure_baseline(folder: Path, threads: int, puts: int) -> Measured:
     seconds, processor = run_threads(threads, put)
     os.close(file)
     shutil.rmtree(folder)
-    done = puts // threads * threads
+    done = each * threads
     return Measured("fsync each", threads, 1, done, round(done / seconds), round(processor / done * 1e6, 1))
 
 

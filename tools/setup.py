@@ -89,7 +89,7 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         give_up(f"pip could not install the packages (exit code {error.returncode}); type: make setup    to try again")
     if shutil.which("strace") is None:
-        install_package("strace", "one test of PostgreSQL's behaviour", needed=False)
+        install_package("strace", "tests that kill a process at every system call", needed=False)
     doctor = subprocess.run(
         [str(PYTHON), "-m", "zerotail", "doctor", "--install"], check=False, cwd=HERE, stdout=subprocess.PIPE, text=True
     )

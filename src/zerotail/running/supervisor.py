@@ -19,8 +19,8 @@ from zerotail.running.report import Tell
 
 _LOOK_SECONDS = 0.1
 _FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 10.0
-_SOUND_SECONDS = 30.0
+_LONGEST_PAUSE_SECONDS = 5.0
+_SOUND_SECONDS = 10.0
 _END_SECONDS = 20.0
 _FINAL = frozenset({0, 2, 3, 6, 7, 70})
 """Exit codes after which starting again would not help; everything else is a crash or a neighbour that is away."""

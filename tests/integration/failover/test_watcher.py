@@ -1,0 +1,89 @@
+"""The watcher takes over after a silence, not before, and only where it is switched on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.command import call
+from zerotail.core.identity import SiteName
+from zerotail.deadline import Deadline, wait_until
+from zerotail.lab.database import dsn
+from zerotail.lab.example import CONFIGURATION
+from zerotail.lab.fault import continue_target, kill_target, stop_target
+from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.up import bring_up, take_down
+from zerotail.postgres.connection import session
+from zerotail.postgres.lineage import read_standing
+
+pytestmark = pytest.mark.servers
+
+AFTER_SECONDS = 4.0
+
+
+@pytest.fixture(scope="module")
+def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    """Two sites of our own: one of them is lost."""
+    folder = tmp_path_factory.mktemp("watched") / "lab"
+    layout = bring_up(LabSettings(folder))
+    try:
+        yield layout
+    finally:
+        take_down(folder)
+
+
+def configure(layout: Layout, **changes: Any) -> Path:
+    path = layout.path / "west" / CONFIGURATION
+    content = yaml.safe_load(path.read_text())
+    content["takeover"] |= changes
+    content["takeover"].pop("fence", None)
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def is_live(layout: Layout, site: str) -> bool:
+    with session(dsn(layout.database(site)), Deadline.after(10)) as connection:
+        return read_standing(connection).live_at(SiteName(site))
+
+
+def test_it_does_nothing_where_it_is_switched_off(own_lab: Layout) -> None:
+    said = call("run", "watcher", "--site", "west", "--config", str(configure(own_lab, automatic=False)))
+    assert said.code == 2
+    assert "ZT118" in said.err
+
+
+def test_a_short_silence_changes_nothing_and_a_long_one_takes_over(own_lab: Layout, tmp_path: Path) -> None:
+    config = configure(own_lab, automatic=True, after=f"{AFTER_SECONDS:g}s")
+    log = tmp_path / "log"
+    command = [sys.executable, "-m", "zerotail", "run", "watcher", "--site", "west"]
+    with log.open("wb") as said:
+        watcher = subprocess.Popen(
+            [*command, "--config", str(config), "--state", str(tmp_path / "notes")], stdout=said, stderr=said
+        )
+    try:
+        wait_until("it watches", lambda: "watching east" in log.read_text(), Deadline.after(60))
+        stop_target(own_lab, "east.postgres")
+        frozen = Deadline.after(AFTER_SECONDS / 2)
+        wait_until("half of the silence has passed", lambda: frozen.passed, Deadline.after(60))
+        continue_target(own_lab, "east.postgres")
+        healed = Deadline.after(2 * AFTER_SECONDS)
+        wait_until("it could have taken over", lambda: healed.passed, Deadline.after(60))
+        assert watcher.poll() is None
+        assert not is_live(own_lab, "west")
+
+        killed_at = time.monotonic()
+        assert kill_target(own_lab, "east").bit
+        wait_until("west is live", lambda: is_live(own_lab, "west"), Deadline.after(60))
+        assert time.monotonic() - killed_at >= AFTER_SECONDS
+        assert watcher.wait(30) == 0
+        assert "west is active" in log.read_text()
+    finally:
+        watcher.kill()
+        watcher.wait()
