@@ -57,7 +57,7 @@ def run(asked: dict[str, Any]) -> None:
             signal.pause()
         elif word == "nap":
             time.sleep(0.05)
-        elif word == "bad" and not transaction.execute("select from allowed where name = %s", (name,)).fetchone():
+        elif word == "bad" and not transaction.execute("select 1 from allowed where name = %s", (name,)).fetchone():
             raise ValueError(name)
 
     consume(asked["bootstrap"], asked["group"], [asked["topic"]], asked["dsn"], work, settings=asked["settings"])

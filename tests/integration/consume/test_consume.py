@@ -58,7 +58,7 @@ def test_a_member_that_lost_its_partition_without_knowing_stores_nothing(group: 
     group.send(200)
     wait_until(
         "the first member has it in hand",
-        lambda: group.sql(("select from met where name = %s", group.name)),
+        lambda: group.sql(("select 1 from met where name = %s", group.name)),
         Deadline.after(PATIENCE_SECONDS),
     )
     group.start(**limits)
@@ -74,7 +74,7 @@ def _works_again(group: Consumers, pid: int) -> bool:
     before = group.sql(("select coalesce(max(number), 0) from result",))[0][0]
     group.send(40)
     group.wait_for_results(group.sent)
-    return bool(group.sql(("select from result where worker = %s and number > %s limit 1", pid, before)))
+    return bool(group.sql(("select 1 from result where worker = %s and number > %s limit 1", pid, before)))
 
 
 def test_a_partition_that_fails_is_held_while_the_others_go_on_and_goes_on_when_it_can(group: Consumers) -> None:
