@@ -21,7 +21,7 @@ def take_over(stage: Rehearsal, to: str, stated: Statements | None = None, hear:
     """A site becomes the active one, or goes on alone if the other was stated to be out."""
     stated = stated or Statements()
     operator = _operator(stage, to, "takeover", hear)
-    stage.asked_at = stage.note("act", f"takeover to {to} {' '.join(stated.flags)}".strip())
+    _asked(stage, f"takeover to {to} {' '.join(stated.flags)}".strip())
     world = _look(stage, operator, "takeover")
     planned = plan_takeover(operator.configuration, world, SiteName(to), stated)
     _done(stage, run_takeover(operator, planned, stated.flags), to)
@@ -30,7 +30,7 @@ def take_over(stage: Rehearsal, to: str, stated: Statements | None = None, hear:
 def hand_over(stage: Rehearsal, to: str) -> None:
     """The active role moves, with nothing in doubt."""
     operator = _operator(stage, to, "handover")
-    stage.asked_at = stage.note("act", f"handover to {to}")
+    _asked(stage, f"handover to {to}")
     world = _look(stage, operator, "handover")
     _done(stage, run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
 
@@ -68,6 +68,13 @@ def begin_again(stage: Rehearsal) -> None:
     stage.business.start()
 
 
+def _asked(stage: Rehearsal, what: str) -> None:
+    """Note a command; the first one after the last fault is the one that counts."""
+    at = stage.note("act", what)
+    if stage.asked_at is None or stage.asked_at < (stage.fault_at or 0):
+        stage.asked_at = at
+
+
 def _is_attached(stage: Rehearsal, site: str) -> bool:
     """Whether a site is the standby, and the epoch gated."""
     configuration = stage.configuration(stage.active)
@@ -102,7 +109,7 @@ def _operator(stage: Rehearsal, site: str, act: str, hear: HearStep | None = Non
         else:
             at = stage.note("step", f"{step} done")
             stage.steps.append(TimedStep(act, step, began.get(step, at), at))
-            if step == "promote":
+            if step == "promote" and (stage.promoted_at is None or stage.promoted_at < (stage.asked_at or 0)):
                 stage.promoted_at = at
         if hear is not None:
             hear(step, done)

@@ -64,7 +64,9 @@ def _demo(stage: Rehearsal) -> None:
     lost = stage.active
     _site_loss(stage)
     stage.wait_for_new(MESSAGES)
-    rejoin(stage, lost)
+    bring_back(stage, lost)
+    stage.wait_for_new(MESSAGES)
+    hand_over(stage, lost)
 
 
 def _commit_wait(stage: Rehearsal) -> None:
@@ -264,7 +266,12 @@ SCENARIOS = {
             _site_loss,
             ("site-loss",),
         ),
-        Scenario("demo", "site-loss, and the lost site comes back as standby", _demo, ("site-loss",)),
+        Scenario(
+            "demo",
+            "site-loss, the lost site comes back as standby, and gets the active role again",
+            _demo,
+            ("site-loss",),
+        ),
         Scenario(
             "site-loss-during-commit-wait",
             "the standby stores nothing, commits wait, and then the active site is lost",
