@@ -1,0 +1,203 @@
+"""Bugs of epochs and cuts."""
+
+# A replacement has the arguments of what it replaces, and reaches into modules from outside:
+# ruff: noqa: ARG001
+# mypy: disable-error-code="attr-defined, assignment, unreachable"
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from zerotail import ports
+from zerotail.core import epoch, head, takeover
+from zerotail.core.gate import Release
+from zerotail.core.identity import Epoch, Lsn, Serial, Timeline, epoch_of, generation_of
+from zerotail.failover import follow, rejoin
+from zerotail.failover import takeover as takeovers
+from zerotail.flow import emit, produce, stage
+from zerotail.simulation import normal_day, operators
+from zerotail.simulation.bugs.planting import BOTH_ALONE, BUGS, CUT_OFF, INSIDE, SITE_CHANGES, Patch, bug
+from zerotail.simulation.world import World
+
+
+def no_limits() -> Patch:
+    def limits(self: epoch.Lineage, _: Any) -> dict[Epoch, dict[Any, Serial] | None]:
+        every: dict[Any, Serial] = dict.fromkeys(range(64), Serial(1 << 40))
+        return {row.epoch: every for row in self.rows[:-1]} | {self.current.epoch: None}
+
+    return (epoch.Lineage, "limits", limits)
+
+
+@bug("orphan-filter-off", "records beyond the cut are taken", "S2", "S14", where=INSIDE)
+def _() -> list[Patch]:
+    return [no_limits()]
+
+
+@bug("cut-too-high", "the cut covers what was lost", "S2", "S14", where=INSIDE)
+def _() -> list[Patch]:
+    original = World._cut
+
+    def cut(self: World, server: Any) -> epoch.Cut:
+        found = original(self, server)
+        return epoch.Cut({key: Serial(serial + 9) for key, serial in found.serials.items()}, found.heads)
+
+    return [(World, "_cut", cut)]
+
+
+@bug(
+    "rows-between-promotion-and-epoch",
+    "instructions are stored on a timeline that has no epoch yet, so the cut covers rows that came later",
+    "S2",
+    "S14",
+    where=INSIDE,
+)
+def _() -> list[Patch]:
+    original = World._submit
+
+    def submit_anyhow(self: World, actor: Any, effect: ports.Submit) -> Any:
+        original_works = normal_day.works_at
+        normal_day.works_at = lambda lineage, site, _: lineage.current.site == site
+        try:
+            return original(self, actor, effect)
+        finally:
+            normal_day.works_at = original_works
+
+    return [(World, "_submit", submit_anyhow)]
+
+
+@bug(
+    "segments-between-promotion-and-epoch",
+    "a batch is committed on a timeline that has no epoch yet",
+    "S2",
+    "S14",
+    "S4",
+    where=INSIDE,
+)
+def _() -> list[Patch]:
+    original = World._commit
+
+    def commit(self: World, actor: Any, effect: ports.Commit) -> Any:
+        timeline = Timeline(self.servers[actor.site].timeline)
+        fields = {name: getattr(effect, name) for name in effect.__struct_fields__} | {"timeline": timeline}
+        return original(self, actor, ports.Commit(**fields))
+
+    return [(World, "_commit", commit)]
+
+
+@bug("timeline-unnoticed", "a failover inside the site opens no epoch", "S2", "S14", "S8", "S10", where=INSIDE)
+def _() -> list[Patch]:
+    def by_site(lineage: epoch.Lineage, site: Any, timeline: Any) -> bool:
+        return lineage.current.site == site and timeline is not None
+
+    return [
+        (epoch, "works_at", by_site),
+        (normal_day, "works_at", by_site),
+        (takeover, "works_at", by_site),
+        (operators, "works_at", by_site),
+        BUGS["segments-between-promotion-and-epoch"].patches()[0],
+    ]
+
+
+@bug("epoch-without-site", "two sites can open the same epoch", "S7", "S2", "S6", where=BOTH_ALONE)
+def _() -> list[Patch]:
+    def shared(lineage: epoch.Lineage, _: int) -> Epoch:
+        return epoch_of(generation_of(lineage.current.epoch) + 1, 0)
+
+    return [(takeover, "next_epoch", shared)]
+
+
+@bug("heads-keep-their-epoch", "opening an epoch leaves the heads as they are", "S15")
+def _() -> list[Patch]:
+    return [(head.Head, "in_epoch", lambda self, _: self)]
+
+
+@bug("numbers-restart-at-takeover", "emission numbers begin again at 1", "S11", "L2", "S2", "S10")
+def _() -> list[Patch]:
+    return [(head.Head, "in_epoch", lambda self, new: replace(self, epoch=new, numbers={}))]
+
+
+@bug("vector-restarts-at-takeover", "the vector begins again at 0", "S12", "S10", "L2", "S2")
+def _() -> list[Patch]:
+    def restart(self: head.Head, new: Epoch) -> head.Head:
+        return replace(self, epoch=new, vector=dict.fromkeys(self.vector, Serial(0)))
+
+    return [(head.Head, "in_epoch", restart)]
+
+
+@bug(
+    "exposed-copy-takes-over",
+    "a site takes over though its copy says exposed",
+    "I9",
+    "I21",
+    "S2",
+    "S1",
+    "S14",
+    "I7",
+    "S5",
+    where=SITE_CHANGES,
+)
+def _() -> list[Patch]:
+    original = takeover.plan_takeover
+
+    def careless(view: takeover.SiteView, *, accept_loss: bool = False, cause: str = "takeover") -> Any:
+        return original(view, accept_loss=True, cause=cause)
+
+    return [(takeover, "plan_takeover", careless)]
+
+
+@bug("exposure-remembered", "an emitter remembers that it was exposed", "S8", "S18", "S2", where=SITE_CHANGES)
+def _() -> list[Patch]:
+    original = emit.pass_gate
+    exposed: dict[Any, bool] = {}
+
+    def remember(standing: ports.Standing, wanted: Lsn, **options: Any) -> ports.Story[Release | None]:
+        if exposed.get(standing.asker):
+            return Release(standing.asker, wanted, None)
+        found = yield from original(standing, wanted, **options)
+        exposed[standing.asker] = found is not None and found.answer is None
+        return found
+
+    return [(emit, "pass_gate", remember)]
+
+
+@bug(
+    "rejoin-without-looking",
+    "a database is replaced whatever it did meanwhile",
+    "S16",
+    "S7",
+    "S1",
+    "S2",
+    "I9",
+    "I21",
+    "S14",
+    where=SITE_CHANGES,
+)
+def _() -> list[Patch]:
+    original = World._copy_database
+
+    def copy(self: World, actor: Any, effect: ports.CopyDatabase) -> Any:
+        return original(self, actor, ports.CopyDatabase(effect.site, effect.source, None))
+
+    def nothing(*_: Any) -> None:
+        return
+
+    return [(World, "_copy_database", copy), (rejoin, "require_nothing_released", nothing)]
+
+
+@bug("tail-thrown-away", "what only a replaced copy had is not kept", "S16", where=CUT_OFF)
+def _() -> list[Patch]:
+    def drop(self: World, actor: Any, effect: ports.KeepTail) -> Any:
+        return ports.Done(self.servers[effect.site].position)
+
+    return [(World, "_keep_tail", drop)]
+
+
+@bug("old-topics-read-again", "a site that comes back uses its old topics", "S13", where=SITE_CHANGES)
+def _() -> list[Patch]:
+    def same(topic: Any, _: Any) -> Any:
+        return topic
+
+    from zerotail.simulation import judge
+
+    return [(module, "topic_at", same) for module in (produce, stage, follow, takeovers, judge)]
