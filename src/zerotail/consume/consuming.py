@@ -59,7 +59,7 @@ class Member(Protocol):
         """The partitions of this member, if they have changed since it was asked last; it reads none of them yet."""
 
     def read_from(self, places: Mapping[Partition, int | None]) -> None:
-        """Read these partitions, and no others, from these offsets on; None: from the start that was chosen."""
+        """Read these partitions, held or not, and no others, from these offsets on; None: from the start chosen."""
 
     def poll(self, seconds: float, most: int) -> Sequence[Record]:
         """Records that have come; takes part in rebalances meanwhile."""

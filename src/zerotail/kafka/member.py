@@ -58,8 +58,11 @@ class GroupMember:
         return changed
 
     def read_from(self, places: Mapping[Partition, int | None]) -> None:
-        """Read these partitions, and no others, from these offsets on; None: from the start that was chosen."""
+        """Read these partitions, held or not, and no others, from these offsets on; None: from the start chosen."""
         if self._changed is None:  # else the partitions have changed again, and the caller hears of it at once
+            # The client remembers a pause from one assignment to the next. Resumed first: behind the assignment, it
+            # could overtake where to read from.
+            self._consumer.resume([_kafkas(one) for one in places])
             self._consumer.assign(
                 [_kafkas(one, self._start if offset is None else offset) for one, offset in places.items()]
             )

@@ -94,6 +94,19 @@ def test_a_partition_that_fails_is_held_while_the_others_go_on_and_goes_on_when_
     group.require_exactly_once()
 
 
+def test_a_held_partition_that_comes_back_to_a_member_goes_on_when_it_can(group: Consumers) -> None:
+    first = group.start()
+    group.send(1, f"bad {group.name}", partition=2)
+    group.send(40)
+    group.wait_for_results(30)
+    second = group.start()
+    wait_until("both work", lambda: _both_work(group, first, second), Deadline.after(PATIENCE_SECONDS))
+    group.kill(second)
+    group.sql(("insert into allowed values (%s)", group.name))
+    group.wait_for_results(group.sent)
+    group.require_exactly_once()
+
+
 def test_a_database_that_dies_and_comes_back_has_every_result_once(group: Consumers, lab: Layout) -> None:
     group.start()
     group.send(400)
