@@ -19,7 +19,7 @@ demo: setup      ## two real sites on this machine, one of them lost
 test: setup      ## all tests
 	@$(BIN)/python -m pytest -m "not soak"
 
-soak: setup      ## the tests that take minutes: the flow on a Spark cluster, with executors and workers killed
+soak: setup      ## the tests that take minutes: a Spark cluster with executors and workers killed, long kills, the demo
 	@$(BIN)/python -m pytest -m soak
 
 test-fast: setup ## the tests that start no servers, in under 3 minutes

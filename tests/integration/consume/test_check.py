@@ -39,6 +39,7 @@ def check(group: Consumers, watch_seconds: int = 4) -> dict[str, Any]:
     return verdict
 
 
+@pytest.mark.soak
 def test_a_group_is_idle_then_slow_then_stalled_then_stopped(group: Consumers) -> None:
     member = group.start()
     group.send(100)

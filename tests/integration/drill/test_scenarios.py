@@ -33,7 +33,7 @@ SCENES = (
     "zombie-site",
     "receiver-loses-answers",
     "takeover-killed-at-every-step",
-    "operator-twice",
+    "database-loss",
 )
 
 
