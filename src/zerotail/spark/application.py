@@ -14,7 +14,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
@@ -72,7 +71,7 @@ class Application:
         try:
             parts = [KeptQuery(part, self._folder, self._tell) for part in make_parts(spark)]
             try:
-                return self._keep(parts)
+                return self._keep(parts, following)
             finally:
                 for part in parts:
                     part.end()
@@ -84,16 +83,16 @@ class Application:
             shutil.rmtree(self._folder, ignore_errors=True)
             spark.stop()
 
-    def _keep(self, parts: list[KeptQuery]) -> int:
-        # Each start asks Kafka and the database several things: together they take as long as the longest.
-        with ThreadPoolExecutor(len(parts)) as starting:
-            started = list(starting.map(KeptQuery.look, parts))
+    def _keep(self, parts: list[KeptQuery], following: Following | None) -> int:
         while not self._stop.is_set():
-            for part, ended in zip(parts, started, strict=True):
+            for part in parts:
+                ended = part.look()
                 if ended is not None:
                     return self._ended(part.name, ended)
+            if following is not None:
+                # Behind the parts: Spark gives a Python process ten seconds to come up, and each of them starts some.
+                following.begin()
             self._stop.wait(_LOOK_SECONDS)
-            started = [part.look() for part in parts]
         return 0
 
     def _ended(self, name: str, ended: End | ZerotailError) -> int:

@@ -30,13 +30,19 @@ class Following:
         self._tell = tell
         self._kept = KeptQuery(follower, folder, tell)
         self._over = Event()
-        self._thread = Thread(target=self._work, name="follower", daemon=True)
-        self._thread.start()
+        self._thread: Thread | None = None
+
+    def begin(self) -> None:
+        """Follow from now on; asking again changes nothing."""
+        if self._thread is None:
+            self._thread = Thread(target=self._work, name="follower", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
         """Return when it has ended."""
         self._over.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _work(self) -> None:
         with suppress(Py4JError, PySparkException):  # the session is gone: whoever runs the parts says so
