@@ -32,7 +32,7 @@ SCENES = (
     "site-loss-during-commit-wait",
     "zombie-site",
     "receiver-loses-answers",
-    "takeover-killed-at-every-step",
+    "link-cut-then-loss",
     "database-loss",
 )
 
