@@ -148,7 +148,7 @@ def strategy_of(configuration: Configuration, stated: Strategy | None = None) ->
     wanted = stated or configuration.restore.strategy
     if wanted not in list(Strategy):
         raise Misused(
-            f"a takeover does not restore topics by {wanted}.", code="ZT117", tries=[f"one of: {', '.join(Strategy)}"]
+            f"a takeover does not restore topics by {wanted}.", code="ZT119", tries=[f"one of: {', '.join(Strategy)}"]
         )
     return Strategy(wanted)
 

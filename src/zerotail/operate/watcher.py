@@ -41,7 +41,7 @@ class Watcher:
         if not settings.automatic:
             raise Misused(
                 "takeover.automatic is off, so there is nothing to watch for.",
-                code="ZT118",
+                code="ZT120",
                 tries=["takeover: {automatic: on, after: 10s}    # in the configuration"],
             )
         self._operator = operator

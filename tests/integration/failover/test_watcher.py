@@ -56,7 +56,7 @@ def is_live(layout: Layout, site: str) -> bool:
 def test_it_does_nothing_where_it_is_switched_off(own_lab: Layout) -> None:
     said = call("run", "watcher", "--site", "west", "--config", str(configure(own_lab, automatic=False)))
     assert said.code == 2
-    assert "ZT118" in said.err
+    assert "ZT120" in said.err
 
 
 def test_a_short_silence_changes_nothing_and_a_long_one_takes_over(own_lab: Layout, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,13 +53,19 @@ def kill(system: Running, root: int, target: str) -> None:
         return
     words = {"emitter": "zerotail run emitter", "driver": "zerotail run flow", "jvm": "SparkSubmit"}
 
-    def found() -> int | None:
-        return find_worker(root) if target == "worker" else find_process(root, words[target])
+    killed: list[int] = []
 
-    system.wait(f"there is a {target} to kill", lambda: found() is not None)
-    pid = found()
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
+    def kill_it() -> bool:
+        """A worker may have gone by itself since it was found: then the next one."""
+        pid = find_worker(root) if target == "worker" else find_process(root, words[target])
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+        return bool(killed)
+
+    system.wait(f"there is a {target} to kill", kill_it)
+    (pid,) = killed
     system.wait(f"the {target} is gone", lambda: not is_alive(pid), 10)
 
 
