@@ -129,7 +129,7 @@ def _prepare_to_wait(configuration: Configuration, site: SiteName) -> Prepared:
     standing, numbers = seen
     missing = [name for name in names if name not in numbers]
     if missing:
-        raise Unavailable(f"the producer {missing[0]} is not registered yet; the active site does that.", code="ZT464")
+        raise Unavailable(f"the producer {missing[0]} is not registered yet; the active site does that.", code="ZT469")
     topics, partitions = _ensure_topics(configuration, site, standing)
     return Prepared(standing, numbers, partitions, topics)
 
