@@ -75,7 +75,14 @@ class Running:
 
     def signal(self, number: signal.Signals) -> int:
         """Send a signal to every one of them; how many there are."""
-        members = session_members(self.process.pid)
+        return self._send(session_members(self.process.pid), number)
+
+    def signal_flow(self, number: signal.Signals) -> int:
+        """Send a signal to those that run producers and stages, and not to the emitter; how many there are."""
+        spared = {self.process.pid, *(pid for pid in session_members(self.process.pid) if _is_emitter(pid))}
+        return self._send([pid for pid in session_members(self.process.pid) if pid not in spared], number)
+
+    def _send(self, members: list[int], number: signal.Signals) -> int:
         for pid in members:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -85,3 +92,9 @@ class Running:
         """End whatever of them is left."""
         self.signal(signal.SIGKILL)
         self.process.wait()
+
+
+def _is_emitter(pid: int) -> bool:
+    with suppress(OSError):
+        return b"emitter" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return False
