@@ -22,6 +22,7 @@ from zerotail.lab.layout import parts_of
 from zerotail.lab.link import BOTH, CutMode
 from zerotail.lab.process import Process, processes_of, send
 from zerotail.postgres.connection import one_row, session
+from zerotail.postgres.owed import observe_drained
 
 _WAITING = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
 _BEHIND = """
@@ -164,6 +165,23 @@ def let_message_arrive(stage: Rehearsal, fault: Fault) -> None:
     """What was on the wire arrives."""
     stage.receiver.misbehave(detain=0, deadline=Deadline.after(PATIENCE_SECONDS))
     stage.note("fault", f"the batch that {fault.report.target} had sent arrives")
+
+
+def freeze_stages(stage: Rehearsal) -> Fault:
+    """The stages of the active site stand still in the middle of their work; its sender does not."""
+    with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as connection:
+        waiting = wait_until(
+            "the stages have work", lambda: observe_drained(connection).instructions, Deadline.after(PATIENCE_SECONDS)
+        )
+    count = stage.processes[stage.active].signal_flow(signal.SIGSTOP)
+    evidence = (f"{count} processes of ours stopped", f"{waiting} instructions were not applied then")
+    return stage.bit(FaultReport("stages-frozen", stage.active, count > 0, evidence))
+
+
+def thaw_stages(stage: Rehearsal, fault: Fault) -> None:
+    """They go on with what they had begun."""
+    count = stage.processes[fault.report.target].signal_flow(signal.SIGCONT)
+    stage.healed(fault, f"{count} processes of the stages go on")
 
 
 def freeze_senders(stage: Rehearsal, site: str) -> Fault:

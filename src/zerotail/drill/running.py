@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGKILL, Signals
 
 from zerotail.deadline import Deadline
 from zerotail.drill.sender import HISTORY_VARIABLE
@@ -73,9 +73,16 @@ class Running:
             said = " / ".join(self.said().strip().splitlines()[-3:])
             raise Unavailable(f"the processes of {self.site} did not say “{' and '.join(words)}” but: {said[-400:]}")
 
-    def signal(self, number: signal.Signals) -> int:
+    def signal(self, number: Signals) -> int:
         """Send a signal to every one of them; how many there are."""
-        members = session_members(self.process.pid)
+        return self._send(session_members(self.process.pid), number)
+
+    def signal_flow(self, number: Signals) -> int:
+        """Send a signal to those that run producers and stages, and not to the emitter; how many there are."""
+        spared = {self.process.pid, *(pid for pid in session_members(self.process.pid) if _is_emitter(pid))}
+        return self._send([pid for pid in session_members(self.process.pid) if pid not in spared], number)
+
+    def _send(self, members: list[int], number: Signals) -> int:
         for pid in members:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -83,5 +90,11 @@ class Running:
 
     def end(self) -> None:
         """End whatever of them is left."""
-        self.signal(signal.SIGKILL)
+        self.signal(SIGKILL)
         self.process.wait()
+
+
+def _is_emitter(pid: int) -> bool:
+    with suppress(OSError):
+        return b"emitter" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return False

@@ -189,9 +189,11 @@ def _operator_twice(stage: Rehearsal) -> None:
 
 def _standby_loss(stage: Rehearsal) -> None:
     lost = stage.standby
+    late = blows.freeze_stages(stage)
     fault = blows.kill_site(stage, lost)
     stage.promise("nothing leaves without the standby", stage.falls_silent())
     take_over(stage, stage.active, Statements(lost_site=SiteName(lost)))
+    blows.thaw_stages(stage, late)
     stage.wait_for_new(MESSAGES)
     stage.promise("the epoch says that it is exposed", _is_exposed(stage))
     stage.start_servers(lost)
@@ -320,15 +322,15 @@ SCENARIOS = {
         ),
         Scenario(
             "standby-loss",
-            "the standby is lost: emission waits, goes on exposed by a statement, and is gated again",
+            "the standby is lost while stages hang: emission waits, goes on exposed by a statement, and is gated again",
             _standby_loss,
-            ("site-loss",),
+            ("stages-frozen", "site-loss"),
         ),
         Scenario(
             "both-exposed-in-turn",
             "each site works alone for a while, one after the other",
             _both_exposed,
-            ("site-loss",),
+            ("stages-frozen", "site-loss"),
         ),
         Scenario(
             "frozen-sender-after-failback",
