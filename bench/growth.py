@@ -55,6 +55,16 @@ def measure(bench: Bench, pipeline: Pipeline, leader: int, count: int) -> tuple[
     return count / seconds, {part: (spent - before.get(part, 0.0)) / count * 1e6 for part, spent in used.items()}
 
 
+def summary(rounds: list[tuple[float, dict[str, float]]]) -> dict[str, Any]:
+    """Medians: records per second, cost in all and by part."""
+    parts = sorted({part for _, cost in rounds for part in cost})
+    return {
+        "records_per_second": round(statistics.median(speed for speed, _ in rounds)),
+        "cpu_microseconds": round(statistics.median(sum(cost.values()) for _, cost in rounds), 1),
+        "by_part": {part: round(statistics.median(cost.get(part, 0.0) for _, cost in rounds), 1) for part in parts},
+    }
+
+
 def main() -> None:
     """Measure at each mark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -65,7 +75,7 @@ def main() -> None:
     settings = FlowSettings()
     found: list[dict[str, Any]] = []
     with temporary_lab(lambda folder: plan_lab(settings, folder)) as layout:
-        bench = Bench(layout, settings.accounts, warm_up=50_000)
+        bench = Bench(layout, settings.accounts, settings.partitions, warm_up=50_000)
         pipeline, _ = make_pipelines(layout, settings)
         with bench.running(pipeline) as leader:
             history = bench.warm_up
@@ -75,10 +85,7 @@ def main() -> None:
                     bench.load(pipeline, step)
                     history += step
                 rounds = [measure(bench, pipeline, leader, options.count) for _ in range(options.repeat)]
-                speed, cost = (statistics.median(values) for values in zip(*rounds, strict=True))
-                found.append(
-                    {"history": history, "records_per_second": round(speed), "cpu_microseconds": round(cost, 1)}
-                )
+                found.append({"history": history, **summary(rounds)})
                 history += options.count * options.repeat
                 print(f"history {found[-1]}", file=sys.stderr)
     growth = found[-1]["cpu_microseconds"] / found[0]["cpu_microseconds"]

@@ -63,7 +63,7 @@ def bench_flow(settings: FlowSettings, tell: Tell) -> FlowResult:
     """Measure everything in a lab of its own."""
     tell("bringing up two sites")
     with temporary_lab(partial(plan_lab, settings)) as layout:
-        bench = Bench(layout, settings.accounts)
+        bench = Bench(layout, settings.accounts, settings.partitions)
         ours, plain = make_pipelines(layout, settings)
         rounds = []
         for number in range(1, settings.rounds + 1):

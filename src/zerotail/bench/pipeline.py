@@ -23,9 +23,19 @@ _READY_SECONDS = 120.0
 _ARRIVE_SECONDS = 300.0
 _END_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
-_CLOCK = "select extract(epoch from clock_timestamp())::float"
+# By serial, where there is an index: looking for a time would read a history of millions, and be measured as well.
+_LASTS = """
+select coalesce(jsonb_agg(jsonb_build_object('producer', producer, 'partition', partition, 'serial', last)), '[]')::text
+  from (select producer, partition,
+               (select coalesce(max(serial), 0) from zerotail.instruction as row
+                 where row.producer = producer.producer and row.partition = lane.partition) as last
+          from zerotail.producer cross join generate_series(0, %s) as lane (partition)) as lane
+"""
 _FIRST = """
-select extract(epoch from min(submitted_at))::float from zerotail.instruction where submitted_at > to_timestamp(%s)
+select extract(epoch from min(instruction.submitted_at))::float
+  from jsonb_to_recordset(%s::jsonb) as before (producer integer, partition integer, serial bigint)
+  join zerotail.instruction on instruction.producer = before.producer
+   and instruction.partition = before.partition and instruction.serial = before.serial + 1
 """
 
 
@@ -51,6 +61,7 @@ class Bench:
 
     layout: Layout
     accounts: int
+    partitions: int
     warm_up: int = 200_000
     """Instructions that pass before anything is measured: code is compiled, connections are made."""
 
@@ -80,7 +91,7 @@ class Bench:
         """Insert so many instructions and wait until all have arrived; the seconds from the first row on."""
         before = self.arrived(pipeline.channel)
         with session(dsn(self.layout.database("east")), Deadline.after(30)) as connection:
-            (began,) = one_row(connection, _CLOCK)
+            (lasts,) = one_row(connection, _LASTS, (self.partitions - 1,))
             command = [sys.executable, "-m", "zerotail.bench.loading", "--config", str(pipeline.config)]
             command += ["--count", str(count), "--rate", str(rate), "--accounts", str(self.accounts)]
             loader = subprocess.Popen(command)
@@ -95,7 +106,7 @@ class Bench:
             finally:
                 loader.kill()
                 loader.wait()
-            (first,) = one_row(connection, _FIRST, (began,))
+            (first,) = one_row(connection, _FIRST, (lasts,))
         return float(ended - first)
 
 
