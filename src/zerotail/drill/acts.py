@@ -6,9 +6,14 @@ import time
 from collections.abc import Callable
 
 from zerotail.core.identity import SiteName
-from zerotail.drill.rehearsal import WARM, Rehearsal, TimedStep
+from zerotail.core.takeover import Step
+from zerotail.drill.example import SILENCE_SECONDS
+from zerotail.drill.rehearsal import PATIENCE_SECONDS, WARM, Rehearsal, TimedStep
+from zerotail.drill.running import Running
+from zerotail.errors import Unfinished
 from zerotail.operate.act import ActReport, Operator
 from zerotail.operate.handover import plan_handover, run_handover
+from zerotail.operate.plan import TAKEOVER
 from zerotail.operate.rejoin import plan_rejoin, run_rejoin
 from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
 from zerotail.operate.world import World, observe_world
@@ -53,6 +58,32 @@ def bring_back(stage: Rehearsal, site: str) -> None:
     rejoin(stage, site)
     stage.start_site(site, standby=True)
     stage.wait_until_warm(site)
+
+
+def start_watcher(stage: Rehearsal) -> Running:
+    """A watcher at the standby, which looks at the active site from now on."""
+    watcher = stage.start_process(stage.standby, "watcher", "--state", str(stage.notebook().folder))
+    stage.strays.append(watcher)
+    watcher.wait_until_says(PATIENCE_SECONDS, "watching ")
+    stage.note("start", f"{stage.standby}: a watcher takes over after {SILENCE_SECONDS:g} s of silence")
+    return watcher
+
+
+def wait_for_watcher(stage: Rehearsal, watcher: Running) -> None:
+    """The watcher has taken over by itself; its notes say when it did what."""
+    watcher.wait_until_says(PATIENCE_SECONDS, "is active, epoch")
+    stage.active = watcher.site
+    note = stage.notebook().find_last((TAKEOVER,))
+    if note is None:
+        raise Unfinished("the watcher has taken over, and there is no note of it.", code="ZT803")
+    began = stage.asked_at = note.begun_at.timestamp()
+    for done in note.steps:
+        step, at = Step(done.step), done.done_at.timestamp()
+        stage.steps.append(TimedStep("takeover", step.name.lower().replace("_", " "), began, at))
+        began = at
+        if step is Step.PROMOTE:
+            stage.promoted_at = at
+    stage.note("act", f"the watcher has taken over to {stage.active}")
 
 
 def begin_again(stage: Rehearsal) -> None:

@@ -62,7 +62,7 @@ def plan_of_takeover(stage: Rehearsal, site: str) -> str:
 def kill_takeover_at(stage: Rehearsal, site: str, step: str, when: str) -> None:
     """Begin or resume a takeover in a process that is killed at a step."""
     place = ("--config", str(stage.config(site)), "--state", str(stage.notebook().folder), "--to", site)
-    command = [sys.executable, "-m", "zerotail.drill.killed_act", *place, "--step", step, "--when", when]
+    command = [sys.executable, "-m", "zerotail.drill.killed_act", "takeover", *place, "--step", step, "--when", when]
     began = stage.note("act", f"takeover to {site}, to be killed at “{step}”, {when}")
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     bit = ended.returncode == -signal.SIGKILL

@@ -9,6 +9,9 @@ import yaml
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.layout import SITES, Layout
 
+SILENCE_SECONDS = 4.0
+"""After this long a watcher takes over, if one runs."""
+
 
 def prepare_example(layout: Layout, *, replayed: bool = False, strategy: str = "auto") -> None:
     """zerotail numbers all instructions, since the business submits again what it got no answer for.
@@ -22,6 +25,7 @@ def prepare_example(layout: Layout, *, replayed: bool = False, strategy: str = "
             producer["serials"] = "numbered"
         # The scenario itself kills what is to be out; a second blow by a program of its own would only take time.
         del content["takeover"]["fence"]
+        content["takeover"] |= {"automatic": True, "after": f"{SILENCE_SECONDS:g}s"}  # for scenarios with a watcher
         for channel in content["channels"].values():
             channel["batch"] = 1000
         content["restore"] = {"strategy": strategy}

@@ -1,6 +1,6 @@
-"""A takeover in a process of its own that is killed with SIGKILL at one of its steps.
+"""A takeover or a handover in a process of its own that is killed with SIGKILL at one of its steps.
 
-    python -m zerotail.drill.killed_act --config FILE --state FOLDER --to west --step promote --when done
+    python -m zerotail.drill.killed_act takeover --config FILE --state FOLDER --to west --step promote --when done
 
 `begin` is before the step, `done` behind it and before it is noted. What an earlier one began is resumed.
 """
@@ -16,15 +16,17 @@ from zerotail.code import find_code_beside
 from zerotail.config import load
 from zerotail.core.identity import SiteName
 from zerotail.operate.act import Operator
+from zerotail.operate.handover import plan_handover, resume_handover, run_handover
 from zerotail.operate.notebook import Notebook
-from zerotail.operate.plan import TAKEOVER
+from zerotail.operate.plan import HANDOVER, TAKEOVER
 from zerotail.operate.takeover import Statements, plan_takeover, resume_takeover, run_takeover
 from zerotail.operate.world import observe_world
 
 
 def main() -> None:
-    """Begin or resume a takeover, and die on the way."""
+    """Begin or resume an act, and die on the way."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("act", choices=[TAKEOVER, HANDOVER])
     for option in ("--config", "--state", "--to", "--step", "--when"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()
@@ -35,12 +37,27 @@ def main() -> None:
 
     find_code_beside(options.config)
     operator = Operator(load(options.config), Notebook(Path(options.state)), "drill", tell)
-    world = observe_world(operator.configuration)
-    planned = plan_takeover(operator.configuration, world, SiteName(options.to), Statements())
-    if operator.notebook.find_unfinished((TAKEOVER,)) is None:
-        run_takeover(operator, planned, ())
+    begun = operator.notebook.find_unfinished((options.act,)) is not None
+    if options.act == TAKEOVER:
+        _take_over(operator, SiteName(options.to), begun=begun)
     else:
+        _hand_over(operator, SiteName(options.to), begun=begun)
+
+
+def _take_over(operator: Operator, site: SiteName, *, begun: bool) -> None:
+    planned = plan_takeover(operator.configuration, observe_world(operator.configuration), site, Statements())
+    if begun:
         resume_takeover(operator, planned)
+    else:
+        run_takeover(operator, planned, ())
+
+
+def _hand_over(operator: Operator, site: SiteName, *, begun: bool) -> None:
+    world = observe_world(operator.configuration)
+    if begun:
+        resume_handover(operator, world, site)
+    else:
+        run_handover(operator, plan_handover(operator.configuration, world, site), ())
 
 
 if __name__ == "__main__":

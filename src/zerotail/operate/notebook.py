@@ -84,6 +84,11 @@ class Notebook:
             file.flush()
             os.fsync(file.fileno())
         os.replace(scratch, path)
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)  # the name is on disk, too
+        finally:
+            os.close(folder)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -13,20 +13,19 @@ from support.flow import PATIENCE_SECONDS
 from support.sites import Sites
 from zerotail.core.identity import epoch_of
 from zerotail.deadline import Deadline, wait_until
+from zerotail.drill.commands import TAKEOVER_STEPS
 from zerotail.lab.fault import continue_target, cut_link, heal_link, kill_target, stop_target
 from zerotail.lab.link import CutMode
 from zerotail.postgres.connection import one_row, session
 
 pytestmark = pytest.mark.servers
 
-TAKEOVER_STEPS = ("fence", "promote", "open epoch", "rebuild", "store starts", "claim lanes", "go live")
-
 
 def killed(sites: Sites, act: str, to: str, step: str, when: str) -> None:
     """Run or resume an act in a process that kills itself at a step."""
     place = ("--config", str(sites.config(to)), "--state", str(sites.state), "--to", to)
     process = subprocess.run(
-        [sys.executable, "-m", "support.killed_act", act, *place, "--step", step, "--when", when],
+        [sys.executable, "-m", "zerotail.drill.killed_act", act, *place, "--step", step, "--when", when],
         env={**os.environ, **sites.environment(to)},
         check=False,
     )
