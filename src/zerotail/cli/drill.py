@@ -117,9 +117,8 @@ def report(folder: Path, as_json: bool) -> int:
 
 def play(scenario: str, settings: DrillSettings, receiver: str, files: Path, *, quiet: bool = False) -> DrillResult:
     """Bring up a lab, run the scenario in it, take it down."""
-    import time
-
     from zerotail.cli.progress import steps_display
+    from zerotail.cli.stage_screen import stage_screen
     from zerotail.drill.run import run_drill
     from zerotail.drill.scenarios import SCENARIOS
     from zerotail.lab.layout import LabSettings
@@ -128,16 +127,17 @@ def play(scenario: str, settings: DrillSettings, receiver: str, files: Path, *, 
     def plan(where: Path) -> LabSettings:
         return LabSettings(where, receiver_class=receiver, partitions=2)
 
-    def tell(line: str) -> None:
-        if not quiet:
-            say(f"{time.monotonic() - began:6.1f} s  {line}")
-
+    if quiet:
+        with temporary_lab(plan) as layout:
+            return run_drill(layout, SCENARIOS[scenario], settings, files.resolve(), lambda _line: None)
     with ExitStack() as while_it_comes_up:
-        tell_step = None if quiet else while_it_comes_up.enter_context(steps_display("lab up"))
-        with temporary_lab(plan, lambda step: tell_step(step.part, step.done) if tell_step else None) as layout:
+        tell_step = while_it_comes_up.enter_context(steps_display("lab up"))
+        with temporary_lab(plan, lambda step: tell_step(step.part, step.done)) as layout:
             while_it_comes_up.close()
-            began = time.monotonic()
-            return run_drill(layout, SCENARIOS[scenario], settings, files.resolve(), tell)
+            with stage_screen() as screen:
+                return run_drill(
+                    layout, SCENARIOS[scenario], settings, files.resolve(), screen.tell, watch=screen.watch
+                )
 
 
 def files_of(scenario: str, folder: str | None) -> Path:

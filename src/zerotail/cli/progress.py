@@ -15,7 +15,7 @@ from zerotail.cli.output import console, say
 Tell = Callable[[str, bool], None]
 
 
-def _redraws(stream: TextIO) -> bool:
+def redraws(stream: TextIO) -> bool:
     """Whether lines once shown can be changed."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
@@ -23,7 +23,7 @@ def _redraws(stream: TextIO) -> bool:
 @contextmanager
 def steps_display(title: str) -> Iterator[Tell]:
     """A function to tell `(step, done)`; steps may run side by side and be told from any thread."""
-    if not _redraws(sys.stderr):
+    if not redraws(sys.stderr):
         yield _plain_lines(title)
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -60,7 +60,7 @@ def _plain_lines(title: str) -> Tell:
 @contextmanager
 def count_display(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """A function to tell how many of `total` are done: a bar on a terminal, else a line each second."""
-    if not _redraws(sys.stderr):
+    if not redraws(sys.stderr):
         yield _plain_count(title, total)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

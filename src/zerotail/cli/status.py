@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zerotail.cli.output import colour_wanted, console, json_option, print_answer, print_json
+from zerotail.cli.progress import redraws
 from zerotail.deadline import Deadline
 from zerotail.errors import Misused
 
@@ -70,7 +70,7 @@ def _lines(status: Status) -> list[str]:
 
 def _watch(configuration: Configuration, site: str | None, *, as_json: bool) -> int:
     """Look until Ctrl-C, which is how a watch ends."""
-    show = _show_json if as_json else _redraw if _redraws() else _print_changes
+    show = _show_json if as_json else _redraw if redraws(sys.stdout) else _print_changes
     try:
         show(_looks(configuration, site))
     except KeyboardInterrupt:
@@ -88,10 +88,6 @@ def _looks(configuration: Configuration, site: str | None) -> Iterator[Status]:
         status = observe_status(configuration, only=site, before=status)
         yield status
         time.sleep(next_at.seconds_left)
-
-
-def _redraws() -> bool:
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _redraw(looks: Iterable[Status]) -> None:

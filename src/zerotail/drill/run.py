@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,6 +32,8 @@ from zerotail.lab.layout import Layout
 from zerotail.lab.receiver.protocol import Attempt
 
 Tell = Callable[[str], None]
+Watch = Callable[[Rehearsal], AbstractContextManager[None]]
+"""Shows a stage to somebody for the length of a block."""
 _FEWEST_BEFORE, _MOST_BEFORE = 200, 1_200
 _LONGEST_DELAY_SECONDS = 0.2
 _PATIENCE_SECONDS = 60.0
@@ -59,13 +62,22 @@ class Judged:
     attempts: tuple[Attempt, ...] = ()
 
 
-def run_drill(layout: Layout, scenario: Scenario, settings: DrillSettings, folder: Path, tell: Tell) -> DrillResult:
+def run_drill(
+    layout: Layout,
+    scenario: Scenario,
+    settings: DrillSettings,
+    folder: Path,
+    tell: Tell,
+    *,
+    watch: Watch = lambda _stage: nullcontext(),
+) -> DrillResult:
     """Play the scenario in a lab that was just brought up; files go into `folder`."""
     prepare_example(layout, replayed=scenario.replayed, strategy=settings.strategy)
     stage = new_stage(layout, settings, folder, tell)
     try:
-        stage.begin()
-        return play(stage, scenario, settings, folder)
+        with watch(stage):
+            stage.begin()
+            return play(stage, scenario, settings, folder)
     finally:
         stage.end()
 
