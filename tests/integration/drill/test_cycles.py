@@ -1,4 +1,4 @@
-"""The active role goes there and back ten times under load; after each time both sites have the same journal and state."""
+"""The active role goes there and back ten times under load; each time both sites have the same journal and state."""
 
 from __future__ import annotations
 
