@@ -124,6 +124,17 @@ def install_missing(say: Callable[[str], None]) -> None:
     if _java().ok and _jars("kafka").ok and not class_archive().is_file():
         say("preparing Kafka's class archive, once (about 10 s)")
         make_class_archive()
+    if _java().ok and _jars("spark").ok:
+        _prepare_spark(say)
+
+
+def _prepare_spark(say: Callable[[str], None]) -> None:
+    from zerotail.spark.class_archive import class_archive, make_class_archive
+
+    if not class_archive().is_file():
+        say("preparing Spark's class archive, once (about 20 s)")
+        if make_class_archive() is None:
+            say(f"{class_archive()} could not be written; Spark starts without it, some seconds slower")
 
 
 def _install_jars(say: Callable[[str], None]) -> None:

@@ -21,6 +21,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from zerotail.jars import locked_jars, require_jars
+from zerotail.spark.class_archive import archive_options
 from zerotail.spark.follow_source import FollowSource
 from zerotail.spark.instruction_source import InstructionSource
 from zerotail.spark.journal_source import JournalSource
@@ -52,15 +53,23 @@ _LOOPBACK = "127.0.0.1"
 _ON_THIS_MACHINE = ("local", f"spark://{_LOOPBACK}:", "spark://localhost:")
 
 
-def start_session(name: str, master: str = "local[2]", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process; it knows our formats `zerotail-instructions` and `zerotail-journal`."""
+def start_session(
+    name: str,
+    master: str = "local[2]",
+    settings: Mapping[str, str] | None = None,
+    *,
+    java_options: str | None = None,
+) -> SparkSession:
+    """The session of this process; it knows our formats `zerotail-instructions` and `zerotail-journal`.
+
+    The driver uses the image of its classes, unless other `java_options` are given.
+    """
     given = settings or {}
     os.environ["PYSPARK_PYTHON"] = given.get("spark.pyspark.python", sys.executable)
-    folder = require_jars("spark")
-    jars = ",".join(str(folder / jar.file_name) for jar in locked_jars() if jar.folder == "spark")
-    builder = SparkSession.builder.appName(name).master(master).config("spark.jars", jars)
-    builder = builder.config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
-    for key, value in {**_SETTINGS, **_where(master), **given}.items():
+    options = archive_options() if java_options is None else java_options
+    builder = SparkSession.builder.appName(name).master(master)
+    builder = builder.config("spark.driver.extraJavaOptions", f"{_JAVA_OPTIONS} {options}".strip())
+    for key, value in {**_SETTINGS, **_connector(master), **_where(master), **given}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     # In front of what an executor's own environment says; a setting `spark.executorEnv.PYTHONPATH` would replace that.
@@ -71,6 +80,14 @@ def start_session(name: str, master: str = "local[2]", settings: Mapping[str, st
     spark.dataSource.register(JournalSource)
     spark.dataSource.register(FollowSource)
     return spark
+
+
+def _connector(master: str) -> dict[str, str]:
+    """Kafka's connector: on the driver's own class path, where its classes can be in the image; sent to executors."""
+    folder = require_jars("spark")
+    jars = [str(folder / jar.file_name) for jar in locked_jars() if jar.folder == "spark"]
+    settings = {"spark.driver.extraClassPath": os.pathsep.join(jars)}
+    return settings if master.startswith("local") else {**settings, "spark.jars": ",".join(jars)}
 
 
 def _where(master: str) -> dict[str, str]:

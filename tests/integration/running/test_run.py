@@ -25,7 +25,7 @@ def test_instructions_pass_through_spark_once_and_in_order(lab: Layout, tmp_path
         children = descendants(process.pid)
         process.terminate()
         assert process.wait(60) == 0
-        assert len(children) > 3
+        assert len(children) >= 3, "the driver, its Java, the emitter"
         system.wait("nothing is left", lambda: not any(is_alive(pid) for pid in children), 20)
 
 

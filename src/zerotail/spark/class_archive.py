@@ -1,0 +1,86 @@
+"""A memory image of Spark's classes, which halves what a session's start costs.
+
+    python -m zerotail.spark.class_archive FILE
+
+Starting a driver is mostly loading and checking some ten thousand classes. Java can keep them ready in an archive file,
+written once, at the end of a run. It holds the paths of all jars, so it lies beside the Spark that it was made of and
+goes with it; Java itself finds out when it no longer fits (other jars, another Java) and then starts without it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import DataFrame
+
+from zerotail.deadline import Deadline, wait_until
+
+_PATIENCE_SECONDS = 180.0
+
+
+def class_archive() -> Path:
+    """Where the image is, or would be."""
+    return Path(pyspark.__file__).with_name("zerotail.jsa")
+
+
+def archive_options() -> str:
+    """How a driver uses the image, if there is one; one that does not fit is passed over without a word."""
+    archive = class_archive()
+    return f"-XX:SharedArchiveFile={archive} -Xlog:cds=off -Xlog:cds+dynamic=off" if archive.is_file() else ""
+
+
+def make_class_archive() -> Path | None:
+    """Run a session in a process of its own and let Java write the image; None when it cannot be kept here."""
+    archive = class_archive()
+    if not os.access(archive.parent, os.W_OK):
+        return None
+    # Beside its place, for the last step is a rename, which does not cross file systems.
+    with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".archive-") as scratch:
+        written = Path(scratch) / archive.name
+        command = [sys.executable, "-m", __name__, str(written)]
+        subprocess.run(command, check=False, timeout=_PATIENCE_SECONDS, capture_output=True)
+        if not written.is_file():
+            return None
+        written.rename(archive)
+    return archive
+
+
+def _pass_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from batches
+
+
+def _take(batch: DataFrame, _number: int) -> None:
+    batch.mapInArrow(_pass_on, batch.schema).collect()
+
+
+def _run_a_session(archive: str) -> None:
+    """Everything that a driver usually does, once, so that the classes for it are loaded."""
+    from zerotail.spark.session import start_session
+    from zerotail.spark.worker import warm_up
+
+    spark = start_session("classes", java_options=f"-XX:ArchiveClassesAtExit={archive}")
+    warm_up(spark)
+    spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "t").load()
+    beats = spark.readStream.format("rate").load().writeStream
+    query = beats.foreachBatch(_take).start()
+    deadline = Deadline.after(_PATIENCE_SECONDS)
+    wait_until("a batch is done", lambda: query.lastProgress or query.exception(), deadline, every_seconds=0.1)
+    query.stop()
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    if gateway is not None:
+        # Java ends with its input, and writes the image then.
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(_PATIENCE_SECONDS)
+
+
+if __name__ == "__main__":
+    _run_a_session(sys.argv[1])
