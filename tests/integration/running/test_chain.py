@@ -32,7 +32,7 @@ from zerotail.postgres.outbox import read_messages
 pytestmark = pytest.mark.servers
 
 PARTITIONS = 2
-COUNT = 12_000
+COUNT = 8_000
 RATE = 800
 BETWEEN = "moves"
 
