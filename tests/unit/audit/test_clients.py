@@ -18,7 +18,7 @@ JAVA = "key.serializer=x\n"
 LIBRDKAFKA = "message.timeout.ms=300000\n"
 SAFE = "acks=all\nenable.idempotence=true\n"
 SAFE_READER = "enable.auto.commit=false\nauto.offset.reset=none\nisolation.level=read_committed\n"
-SPARK = "subscribe=payments\nstartingOffsets=earliest\n"
+SPARK = "subscribe=payments\nstartingOffsets=earliest\nkafka.isolation.level=read_committed\n"
 
 WRONG_PRODUCERS: list[tuple[str, set[str]]] = [
     (JAVA + SAFE, set()),
@@ -65,7 +65,9 @@ WRONG_CONSUMERS: list[tuple[str, set[str]]] = [
     (SPARK + "FAILONDATALOSS=false\n", {"spark-data-loss"}),
     (SPARK + "minPartitions=8\n", {"spark-min-partitions"}),
     (SPARK + "maxRecordsPerPartition=8\n", {"spark-min-partitions"}),
-    ("subscribe=payments\n", {"spark-starting-offsets"}),
+    (SPARK + "startingOffsets=LATEST\n", {"spark-starting-offsets"}),
+    (SPARK + "kafka.isolation.level=read_uncommitted\n", {"spark-isolation"}),
+    ("subscribe=payments\n", {"spark-starting-offsets", "spark-isolation"}),
     (SPARK + "kafka.enable.auto.commit=true\n", set()),
 ]
 
