@@ -35,6 +35,7 @@ from zerotail.audit.facts import (
 RIGHT: list[Subject] = [
     cluster(),
     broker(),
+    broker(offsets_retention_minutes="4320"),
     topic(),
     topic(partition(0), partition(1, leader=2)),
     topic(name="__consumer_offsets", ours=False, cleanup_policy="compact", retention_ms="1", retention_bytes="1"),
