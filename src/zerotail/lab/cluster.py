@@ -144,6 +144,8 @@ def _controller_settings(cluster: BrokerCluster) -> dict[str, object]:
         "process.roles": "controller",
         "listeners": f"CONTROLLER://127.0.0.1:{cluster.ports[CONTROLLER]}",
         "broker.session.timeout.ms": int(SESSION_SECONDS * 1000),
+        # Leaders move when somebody dies or asks for it, and at no other time.
+        "auto.leader.rebalance.enable": "false",
     }
 
 
@@ -157,8 +159,6 @@ def _broker_settings(cluster: BrokerCluster, number: int) -> dict[str, object]:
         "inter.broker.listener.name": "LOCAL",
         "broker.heartbeat.interval.ms": int(SESSION_SECONDS * 200),
         "auto.create.topics.enable": "false",
-        # Leaders move when the drill says so, and at no other time.
-        "auto.leader.rebalance.enable": "false",
         # What is on the disk for certain is written down at once, not each minute.
         "log.flush.offset.checkpoint.interval.ms": 250,
     }
