@@ -9,7 +9,8 @@ import pytest
 
 from support.command import call
 from unit.audit.seen import broker, database, topic
-from zerotail.audit.facts import BrokerFacts, DatabaseFacts, Observed, PairFacts, Unlooked
+from zerotail.audit.client_file import consumer_facts
+from zerotail.audit.facts import BrokerFacts, DatabaseFacts, Observed, PairFacts, Subject, Unlooked
 from zerotail.audit.judgement import judge
 from zerotail.audit.manual import pages
 from zerotail.audit.page import write_page
@@ -19,6 +20,7 @@ from zerotail.audit.shown import audit_lines
 
 PAGES = Path(__file__).parents[3] / "docs" / "audit"
 LOSS, RISK = topic(min_insync_replicas="1"), broker(auto_create_topics_enable="true")
+CAREFUL = {"enable.auto.commit": "false", "auto.offset.reset": "none", "isolation.level": "read_committed"}
 GONE = Unlooked("Kafka of west", "nobody listens", (BrokerFacts,))
 
 
@@ -139,3 +141,20 @@ def test_a_wrong_call_exits_with_2(tmp_path: Path, arguments: tuple[str, ...], m
     said = call("audit", *arguments, folder=str(tmp_path))
     assert said.code == 2
     assert message in said.err
+
+
+@pytest.mark.parametrize(
+    ("subject", "line"),
+    [
+        (broker(offsets_retention_minutes="1"), "offsets.retention.minutes=4320"),
+        (broker(min_insync_replicas="1"), "min.insync.replicas=2"),
+        (broker(default_replication_factor="1"), "default.replication.factor=3"),
+        (topic(retention_ms="86400000"), "retention.ms=259200000"),
+        (topic(min_insync_replicas="1"), "min.insync.replicas=2"),
+        (topic(min_insync_replicas="3"), "min.insync.replicas=2"),
+        (consumer_facts("file", CAREFUL, record_seconds=1.0), "max.poll.interval.ms=1000000 "),
+    ],
+)
+def test_a_repair_names_the_value_that_is_missing(subject: Subject, line: str) -> None:
+    (found,) = judge(Observed((subject,))).findings
+    assert line in f"{found.repair} "
