@@ -160,5 +160,6 @@ def _broker_settings(cluster: BrokerCluster, number: int) -> dict[str, object]:
         "broker.heartbeat.interval.ms": int(SESSION_SECONDS * 200),
         "auto.create.topics.enable": "false",
         # What is on the disk for certain is written down at once, not each minute.
+        "log.initial.task.delay.ms": 250,
         "log.flush.offset.checkpoint.interval.ms": 250,
     }

@@ -29,8 +29,10 @@ class Judgement:
     reached: dict[str, bool]
 
 
-def judge(faults: Sequence[FaultPlayed], cells: Sequence[CellFound], seconds: float) -> Judgement:
-    """Judge what was found."""
+def judge(
+    faults: Sequence[FaultPlayed], cells: Sequence[CellFound], seconds: float, wanted_kills: int = WANTED_KILLS
+) -> Judgement:
+    """Judge what was found; a short run wants no kills."""
     wrong = [
         f"{one.cell} lost {one.lost} of {one.acknowledged} acknowledged records ({one.fault})"
         for one in cells
@@ -50,7 +52,7 @@ def judge(faults: Sequence[FaultPlayed], cells: Sequence[CellFound], seconds: fl
         reasons=tuple([*wrong, *weak] or [kept]),
         reached={
             "nothing_lost": not wrong,
-            "kills": sum(one.kills for one in faults) >= WANTED_KILLS,
+            "kills": sum(one.kills for one in faults) >= wanted_kills,
             "seconds": seconds <= WANTED_SECONDS,
         },
     )

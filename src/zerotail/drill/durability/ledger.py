@@ -34,6 +34,7 @@ class Ledger:
         self.next_number = 0
         self._acknowledged = bytearray()
         self._rounds: list[int] = []
+        self.acknowledged_in_round = 0
 
     def take(self, count: int) -> range:
         """New numbers to be written."""
@@ -45,10 +46,12 @@ class Ledger:
     def acknowledge(self, number: int) -> None:
         """The producer was told that this number is delivered."""
         self._acknowledged[number] = 1
+        self.acknowledged_in_round += 1
 
     def begin_round(self) -> None:
         """The numbers from here on belong to the next round."""
         self._rounds.append(self.next_number)
+        self.acknowledged_in_round = 0
 
     def count(self, found: Iterable[int]) -> Count:
         """Compare with what the log holds."""

@@ -1,8 +1,8 @@
 """A steady load on every cell at once, from a thread of its own.
 
 Each tick every cell gets the same number of new records, spread over its partitions, so that a fault strikes all of
-them under the same load. Cells with the same producer settings share a client. Between rounds the load rests: nothing
-is written, and everything that was queued has got its answer.
+them under the same load; each has a client of its own, so that none waits for another's answer. Between rounds the load
+rests: nothing is written, and everything that was queued has got its answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping
 
-from zerotail.deadline import Deadline
+from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.durability.cells import Cell
 from zerotail.drill.durability.ledger import Ledger
 from zerotail.errors import Unavailable
@@ -20,6 +20,7 @@ from zerotail.kafka.numbered import NumberedWriter
 
 _TICK_SECONDS = 0.01
 _ANSWER_SECONDS = 60.0
+_FLOWING = 50
 
 
 class Load:
@@ -29,8 +30,9 @@ class Load:
         self.ledgers = {topic: Ledger() for topic in topics}
         self._partitions = partitions
         self._step = max(1, round(rate * _TICK_SECONDS))
-        self._writers: dict[tuple[tuple[str, object], ...], NumberedWriter] = {}
-        self._writer_of = {topic: self._writer(cluster, cell) for topic, cell in topics.items()}
+        self._writers = {
+            topic: NumberedWriter(cluster, cell.for_producer(), self._acknowledge) for topic, cell in topics.items()
+        }
         self._writing = threading.Event()
         self._turn = threading.Lock()
         self._ended = threading.Event()
@@ -38,10 +40,16 @@ class Load:
         self._thread.start()
 
     def go(self) -> None:
-        """Begin a round, and write."""
+        """Begin a round, and write; returns when acknowledgements come in from every cell."""
         for ledger in self.ledgers.values():
             ledger.begin_round()
         self._writing.set()
+        # A new topic has its leaders and copies on paper some time before brokers have made its files.
+        wait_until(
+            f"{_FLOWING} records of every cell are acknowledged",
+            lambda: all(ledger.acknowledged_in_round >= _FLOWING for ledger in self.ledgers.values()),
+            Deadline.after(_ANSWER_SECONDS),
+        )
 
     def rest(self) -> None:
         """Write nothing more, and return when everything has got its answer."""
@@ -60,13 +68,6 @@ class Load:
         self._thread.join()
         for writer in self._writers.values():
             writer.close()
-
-    def _writer(self, cluster: Cluster, cell: Cell) -> NumberedWriter:
-        settings = cell.for_producer()
-        key = tuple(sorted(settings.items()))
-        if key not in self._writers:
-            self._writers[key] = NumberedWriter(cluster, settings, self._acknowledge)
-        return self._writers[key]
 
     def _acknowledge(self, topic: str, number: int) -> None:
         self.ledgers[topic].acknowledge(number)
@@ -87,4 +88,4 @@ class Load:
         for topic, ledger in self.ledgers.items():
             numbers = ledger.take(self._step)
             for partition in range(self._partitions):
-                self._writer_of[topic].write(topic, partition, numbers[partition :: self._partitions])
+                self._writers[topic].write(topic, partition, numbers[partition :: self._partitions])

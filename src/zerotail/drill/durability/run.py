@@ -11,13 +11,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from zerotail.deadline import Deadline
 from zerotail.drill.durability.cells import CELLS, Cell
 from zerotail.drill.durability.faults import FAULTS, Fault
-from zerotail.drill.durability.judgement import judge
+from zerotail.drill.durability.judgement import WANTED_KILLS, judge
 from zerotail.drill.durability.ledger import Count
 from zerotail.drill.durability.load import Load
 from zerotail.drill.durability.result import CellFound, DurabilityResult, FaultPlayed
@@ -31,6 +31,8 @@ from zerotail.lab.cluster import BROKERS, BrokerCluster, temporary_cluster
 _BEFORE_SECONDS = (0.5, 1.0)
 _AFTERWARDS_SECONDS = 0.3
 _READ_SECONDS = 120.0
+_IMPATIENT = (("socket.timeout.ms", "1500"),)
+"""A broker that is frozen keeps its connections: whoever asks it must turn to another one soon."""
 Tell = Callable[[str], None]
 
 
@@ -71,7 +73,7 @@ def run_durability(settings: DurabilitySettings, tell: Tell) -> DurabilityResult
                 faults.append(played)
                 cells += found
     seconds = time.monotonic() - began
-    judgement = judge(faults, cells, seconds)
+    judgement = judge(faults, cells, seconds, wanted_kills=WANTED_KILLS if settings.kills >= WANTED_KILLS else 0)
     return DurabilityResult(
         verdict=judgement.verdict,
         reasons=judgement.reasons,
@@ -102,7 +104,7 @@ def _play(
     topics = {f"{fault.name}.{cell.name}": cell for cell in CELLS}
     rounds = settings.rounds[fault.name]
     create_topics(client, {topic: cell.for_topic() for topic, cell in topics.items()}, settings.partitions, BROKERS)
-    stage = Stage(cluster, client, topics)
+    stage = Stage(cluster, Admin(replace(address, settings=_IMPATIENT)), topics)
     load = Load(address, topics, settings.partitions, settings.rate)
     try:
         stage.wait_until_whole()
