@@ -38,7 +38,19 @@ WRONG_PRODUCERS: list[tuple[str, set[str]]] = [
         JAVA + "acks=all\nretries=0\n",
         {"producer-idempotence", "producer-in-flight", "producer-retries", "producer-unsaid"},
     ),
-    (JAVA + SAFE + "retries=3\n", {"producer-retries"}),
+    (JAVA + SAFE + "retries=9\n", {"producer-retries"}),
+    (JAVA + SAFE + "retries=10\n", set()),
+    (JAVA + SAFE + "delivery.timeout.ms=1\n", {"producer-delivery-timeout"}),
+    (JAVA + SAFE + "delivery.timeout.ms=29999\n", {"producer-delivery-timeout"}),
+    (JAVA + SAFE + "delivery.timeout.ms=30000\n", set()),
+    (JAVA + SAFE + "max.block.ms=4999\n", {"producer-buffer"}),
+    (JAVA + SAFE + "max.block.ms=5000\n", set()),
+    (JAVA + "acks=all\n", {"producer-unsaid"}),
+    (JAVA + "enable.idempotence=true\n", {"producer-unsaid"}),
+    (
+        JAVA + "acks=all\nenable.idempotence=false\nmax.in.flight.requests.per.connection=2\n",
+        {"producer-idempotence", "producer-in-flight"},
+    ),
     (JAVA + SAFE + "max.in.flight.requests.per.connection=6\n", {"producer-in-flight"}),
     (
         JAVA + "acks=all\nmax.in.flight.requests.per.connection=6\n",
@@ -94,6 +106,29 @@ def test_every_rule_about_clients_is_found_somewhere_above() -> None:
 def test_a_java_client_that_loses_its_idempotence_in_silence_is_told_by_what() -> None:
     seen = found(producer_facts("file", parse_properties(JAVA + "acks=1\n")))
     assert seen["producer-idempotence"] == ["enable.idempotence is not set, and switched off by acks=1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "seen"),
+    [
+        (LIBRDKAFKA + "acks=all\n", "producer-idempotence", "enable.idempotence=false (not set: the default)"),
+        (JAVA + "acks=all\nenable.idempotence=false\n", "producer-idempotence", "enable.idempotence=false"),
+        (
+            JAVA + SAFE + "max.in.flight.requests.per.connection=6\n",
+            "producer-in-flight",
+            "max.in.flight.requests.per.connection=6 with idempotence",
+        ),
+        (
+            JAVA + "acks=all\nenable.idempotence=false\nmax.in.flight.requests.per.connection=2\n",
+            "producer-in-flight",
+            "max.in.flight.requests.per.connection=2 without idempotence",
+        ),
+        (JAVA + "enable.idempotence=true\n", "producer-unsaid", "not set: acks"),
+        (JAVA + "acks=all\n", "producer-unsaid", "not set: enable.idempotence"),
+    ],
+)
+def test_what_a_producer_runs_with_is_shown(text: str, rule: str, seen: str) -> None:
+    assert found(producer_facts("file", parse_properties(text)))[rule] == [seen]
 
 
 def test_the_time_of_a_record_is_held_against_the_poll_interval() -> None:
