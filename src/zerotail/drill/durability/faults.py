@@ -137,7 +137,7 @@ FAULTS = (
         _leader_killed,
         promises=lambda cell: cell.promises_leaders,
         shows=lambda cell: cell.acks == "0",
-        rounds=25,
+        rounds=20,
     ),
     Fault(
         "leader-killed-followers-behind",
@@ -145,7 +145,7 @@ FAULTS = (
         _leader_killed_followers_behind,
         promises=lambda cell: cell.promises_leaders,
         shows=lambda cell: cell.acks == "1",
-        rounds=25,
+        rounds=20,
     ),
     Fault(
         "leader-killed-alone",
@@ -169,7 +169,7 @@ FAULTS = (
         _leader_frozen,
         promises=lambda cell: cell.promises_leaders,
         shows=lambda cell: cell.acks == "1",
-        rounds=5,
+        rounds=3,
         kills_leader=False,
     ),
     Fault(
@@ -186,7 +186,7 @@ FAULTS = (
         _leader_loses_power,
         promises=lambda cell: cell.promises_leaders,
         shows=lambda cell: cell.acks == "0",
-        rounds=5,
+        rounds=4,
     ),
     Fault(
         "all-lose-power",
@@ -194,6 +194,6 @@ FAULTS = (
         _all_lose_power,
         promises=lambda cell: cell.flushed,
         shows=lambda cell: cell.promises_processes and not cell.flushed,
-        rounds=3,
+        rounds=2,
     ),
 )

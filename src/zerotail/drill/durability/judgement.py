@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zerotail.drill.durability.cells import CELLS
+from zerotail.drill.durability.cells import CELLS, Cell
 from zerotail.drill.durability.faults import FAULTS
 from zerotail.drill.durability.result import CellFound, FaultPlayed
 
 WANTED_KILLS = 50
 WANTED_SECONDS = 900.0
+_PLAIN = Cell("all", 2, unclean=False)
 _CELLS = {cell.name: cell for cell in CELLS}
 _FAULTS = {fault.name: fault for fault in FAULTS}
 
@@ -46,16 +47,22 @@ def judge(
     weak = [f"{one.name} bit in {one.bit} of {one.rounds} rounds only" for one in faults if one.bit < one.rounds]
     weak += [f"{one.cell} had nothing acknowledged ({one.fault})" for one in cells if not one.acknowledged]
     weak += [f"{one.name} took nothing from weaker settings either" for one in faults if not _showed(one, cells)]
+    kills = sum(one.kills for one in faults if one.name in _promising(cells))
     kept = f"nothing lost in {sum(one.promised for one in cells)} cells that promise it"
     return Judgement(
         verdict="failed" if wrong else "undecided" if weak else "passed",
         reasons=tuple([*wrong, *weak] or [kept]),
         reached={
             "nothing_lost": not wrong,
-            "kills": sum(one.kills for one in faults) >= wanted_kills,
+            "kills": kills >= wanted_kills,
             "seconds": seconds <= WANTED_SECONDS,
         },
     )
+
+
+def _promising(cells: Sequence[CellFound]) -> set[str]:
+    """The faults that may take nothing from acks=all with two copies in sync and without unclean election."""
+    return {one.fault for one in cells if one.promised and _CELLS[one.cell] == _PLAIN}
 
 
 def _showed(played: FaultPlayed, cells: Sequence[CellFound]) -> bool:
