@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.slow]
 
 
 def test_acks_all_keeps_what_acks_1_loses_when_a_leader_is_killed() -> None:
-    said = call("bench", "durability", "--quick", "--json")
+    said = call("bench", "durability", "--quick", "--json", seconds=280)
     answer = said.answer("bench-durability")
     assert said.code == 0, answer["reasons"]
     assert answer["verdict"] == "passed"

@@ -15,7 +15,7 @@ from zerotail.kafka.numbered import PartitionState, elect_preferred, observe_par
 from zerotail.lab.cluster import BROKERS, BrokerCluster
 from zerotail.lab.power import Cut, cut_unflushed_tail
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 
 
