@@ -2,9 +2,9 @@
 
     python bench/spool.py [--puts N] [--folder DIR] [--json]
 
-Every put counts when its caller was told that it is durable. `put` waits each time; with `put_soon` a thread has
-several on their way and waits for all of them. The baseline is one file, one lock, one `fdatasync` per put. What was
-put is read back and counted at the end of each run.
+Every put counts when its caller was told that it is durable; 50,000 a second from up to 16 threads are wanted. `put`
+waits each time; with `put_soon` a thread has several on their way and waits for all of them. The baseline is one file,
+one lock, one `fdatasync` per put. What was put is read back and counted at the end of each run.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from zerotail import Spool
 from zerotail.spool.frame import encode_entry, encode_group
 
 VALUE = b"x" * 100
+WANTED_PER_SECOND, MOST_THREADS = 50_000, 16
 CASES = ((1, 1), (4, 1), (16, 1), (64, 1), (128, 1), (4, 16), (8, 16), (16, 16), (16, 64))
 
 
@@ -116,11 +117,12 @@ def main() -> int:
             runs.append([measure_spool(place, threads, on_their_way, puts) for _ in range(given.repeat)])
     results = [sorted(group, key=lambda one: one.puts_per_second)[len(group) // 2] for group in runs]
     load = os.getloadavg()[0]
+    best = max((one for one in results if one.threads <= MOST_THREADS), key=lambda one: one.puts_per_second)
+    reached = best.puts_per_second >= WANTED_PER_SECOND
     if given.json:
-        print(
-            json.dumps({"schema": "zerotail/bench-spool/1", "load": load, "results": [asdict(one) for one in results]})
-        )
-        return 0
+        told = {"load": load, "reached": reached, "results": [asdict(one) for one in results]}
+        print(json.dumps({"schema": "zerotail/bench-spool/1", **told}))
+        return 0 if reached else 1
     print(f"{'way':<12}{'threads':>8}{'on their way':>14}{'puts/s':>10}{'processor':>14}")
     for one in results:
         print(
@@ -128,7 +130,9 @@ def main() -> int:
             f"{one.processor_us_per_put:>11} us"
         )
     print(f"load of the machine: {load:.1f}")
-    return 0
+    word = "reached" if reached else "NOT reached"
+    print(f"{word}: {best.puts_per_second:,} puts/s from {best.threads} threads (wanted {WANTED_PER_SECOND:,})")
+    return 0 if reached else 1
 
 
 if __name__ == "__main__":

@@ -66,6 +66,8 @@ class Running:
     producers: tuple[str, ...] = ("cards", "wires")
     numbered: tuple[str, ...] = ()
     """Producers whose rows come without a serial."""
+    spooled: tuple[str, ...] = ()
+    """Producers whose rows come from the queue of a service, in the folder `queue`."""
     receiver: str = "R2"
     spark: dict[str, Any] = field(default_factory=dict)
     stage: dict[str, Any] = field(default_factory=dict)
@@ -121,6 +123,15 @@ class Running:
                 f"{producer}-{self.name}": {"topic": self.topic, "serials": serials, "resend_after": "2s"}
                 for serials, names in (("given", self.producers), ("numbered", self.numbered))
                 for producer in names
+            }
+            | {
+                f"{producer}-{self.name}": {
+                    "topic": self.topic,
+                    "source": "spool",
+                    "spool": "queue",
+                    "resend_after": "2s",
+                }
+                for producer in self.spooled
             },
             "stages": {
                 self.stage_name: {

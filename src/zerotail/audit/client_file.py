@@ -81,12 +81,17 @@ _CONSUMER_DEFAULTS: dict[Flavour, dict[str, str]] = {
     },
 }
 _CONSUMER_DEFAULTS["unknown"] = _CONSUMER_DEFAULTS["java"]
-_SPARK_DEFAULTS = {"failondataloss": "true", "startingoffsets": "latest"}
+_SPARK_DEFAULTS = {
+    "failondataloss": "true",
+    "startingoffsets": "latest",
+    "kafka.isolation.level": "read_uncommitted",
+}
 _SPARK_NAMES = {
     "failondataloss": "failOnDataLoss",
     "startingoffsets": "startingOffsets",
     "minpartitions": "minPartitions",
     "maxrecordsperpartition": "maxRecordsPerPartition",
+    "kafka.isolation.level": "kafka.isolation.level",
 }
 _PROPERTY = re.compile(r"\s*((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTALL)
 

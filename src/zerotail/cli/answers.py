@@ -16,6 +16,7 @@ from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
 from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
+from zerotail.drill.durability.result import DurabilityResult
 from zerotail.drill.result import DrillResult, DrillSummary
 from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
@@ -345,6 +346,7 @@ ANSWERS: dict[str, type] = {
     "version": VersionAnswer,
     "doctor": DoctorAnswer,
     "run": RunAnswer,
+    "bench-durability": DurabilityResult,
     "bench-flow": FlowResult,
     "bench-journal": JournalCost,
     "bench-takeover": TakeoverResult,

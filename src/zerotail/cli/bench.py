@@ -98,6 +98,30 @@ def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_jso
     return 0 if all(found.reached.values()) else 1
 
 
+@command.command("durability", epilog="Example:  zerotail bench durability --quick")
+@click.option("--quick", is_flag=True, help="Two kills of a leader instead of everything: half a minute, not ten.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Chooses the moments of the faults.")
+@json_option
+def bench_durability(quick: bool, seed: int, as_json: bool) -> int:
+    """Acknowledged records that are lost: acks, min.insync.replicas and unclean election against eight faults.
+
+    Brings up three brokers of its own, kills and freezes them again and again, and takes them down. Exits with 1
+    when something was lost where nothing may be lost, or the run proves too little.
+    """
+    from dataclasses import replace
+
+    from zerotail.cli.durability_shown import told_durability
+    from zerotail.drill.durability.run import QUICK, WHOLE, run_durability
+
+    settings = replace(QUICK if quick else WHOLE, seed=seed)
+    found = run_durability(settings, lambda line: say(f"bench durability: {line}"))
+    if as_json:
+        print_json("bench-durability", found)
+    else:
+        print_answer(told_durability(found))
+    return 0 if found.verdict == "passed" and (quick or all(found.reached.values())) else 1
+
+
 def _told_takeover(found: TakeoverResult) -> str:
     reached = {name: tick(value, sys.stdout) for name, value in found.reached.items()}
     lengths = ", ".join(f"{int(history):,}: {seconds:.2f} s" for history, seconds in found.medians_by_history.items())

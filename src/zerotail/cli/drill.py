@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from zerotail.drill.run import DrillSettings
 
 _RUNS = Path("drills")
+ACKS = "acks"
 _CLASSES = ["R0", "R1", "R2", "R3"]
 
 
@@ -31,13 +32,14 @@ def command() -> None:
 def list_scenarios(as_json: bool) -> None:
     """The scenarios."""
     from zerotail.cli.answers import DrillListAnswer, ScenarioShown
+    from zerotail.drill.durability.drill import SUMMARY
     from zerotail.drill.scenarios import SCENARIOS
 
+    shown = (*(ScenarioShown(one.name, one.summary) for one in SCENARIOS.values()), ScenarioShown(ACKS, SUMMARY))
     if as_json:
-        shown = tuple(ScenarioShown(one.name, one.summary) for one in SCENARIOS.values())
         print_json("drill-list", DrillListAnswer(shown))
     else:
-        print_answer("\n".join(f"{one.name:<28} {one.summary}" for one in SCENARIOS.values()))
+        print_answer("\n".join(f"{one.name:<28} {one.summary}" for one in shown))
 
 
 @command.command("run", epilog="Example:  zerotail drill run site-loss --rate 2000 --receiver R1")
@@ -80,6 +82,8 @@ def run(
     from zerotail.drill.scenarios import SCENARIOS
     from zerotail.errors import Misused
 
+    if scenario == ACKS:
+        return _run_acks(seed, files_of(scenario, folder), as_json)
     settings = DrillSettings(seed, rate, count, strategy)
     if scenario in ("all", "random"):
         planned = plan_all(seed, receiver) if scenario == "all" else plan_random(seed, runs, receiver)
@@ -108,6 +112,22 @@ def report(folder: Path, as_json: bool) -> int:
         result = msgspec.json.decode((folder / "result.json").read_bytes(), type=DrillResult)
     except (OSError, msgspec.MsgspecError) as error:
         raise Misused(f"{folder} holds no result of a drill: {error}.", code="ZT118") from error
+    if as_json:
+        print_json("drill-run", result)
+    else:
+        print_answer(told(result))
+    return 0 if result.verdict == "passed" else 1
+
+
+def _run_acks(seed: int, files: Path, as_json: bool) -> int:
+    """What an acknowledgement of Kafka is worth: a cluster of its own, no sites."""
+    from dataclasses import replace
+
+    from zerotail.drill.durability.drill import leave_files
+    from zerotail.drill.durability.run import EACH_ONCE, run_durability
+
+    found = run_durability(replace(EACH_ONCE, seed=seed), lambda line: say(f"drill acks: {line}"))
+    result = leave_files(found, seed, files.resolve())
     if as_json:
         print_json("drill-run", result)
     else:
@@ -176,6 +196,8 @@ def _line_told(line: DrillLine) -> str:
 
 def told(result: DrillResult) -> str:
     """The result, for people."""
+    if result.scenario == ACKS:
+        return _told_acks(result)
 
     def seconds(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f} s"
@@ -191,6 +213,20 @@ def told(result: DrillResult) -> str:
             f"  promoted         {seconds(result.promote_seconds)} after the command",
             f"  first new one    {seconds(result.takeover_seconds)} after the command, "
             f"{seconds(result.outage_seconds)} after the fault",
+            *(f"  judge            {reason}" for reason in result.reasons),
+            f"  report           {result.report}",
+        ]
+    )
+
+
+def _told_acks(result: DrillResult) -> str:
+    return "\n".join(
+        [
+            f"{tick(result.verdict == 'passed', sys.stdout)} {result.verdict.upper()}: {result.lost} lost, "
+            f"{result.duplicated} duplicated, with settings that promise that nothing is",
+            f"  acknowledged     {result.submitted:,} records with these settings; {result.in_doubt:,} got no answer",
+            f"  found            {result.received:,} of them in the log",
+            *(f"  fault            {one.name}: {'; '.join(one.evidence) or 'did not bite'}" for one in result.faults),
             *(f"  judge            {reason}" for reason in result.reasons),
             f"  report           {result.report}",
         ]

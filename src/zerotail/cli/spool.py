@@ -18,10 +18,16 @@ def command() -> None:
     """The durable local queue of a service: look into it, or drain what was left in it."""
 
 
+_named = click.option("--producer", metavar="NAME", help="Instead of FOLDER: its queue by the configuration.")
+_config = click.option("--config", metavar="PATH", help="The configuration; else ZEROTAIL_CONFIG, ./zerotail.yaml.")
+
+
 @command.command("status", epilog="Example:  zerotail spool status queue --json")
-@click.argument("folder")
+@click.argument("folder", required=False)
+@_named
+@_config
 @json_option
-def status(folder: str, as_json: bool) -> int:
+def status(folder: str | None, producer: str | None, config: str | None, as_json: bool) -> int:
     """What waits in a queue, since when, and who uses it. Works beside the service, and changes nothing.
 
     Exits with 1 when somebody has to look: entries were set aside, or a file is damaged.
@@ -29,7 +35,7 @@ def status(folder: str, as_json: bool) -> int:
     from zerotail.cli.answers import SpoolStatusAnswer
     from zerotail.spool.status import observe_spool
 
-    seen = observe_spool(folder)
+    seen = observe_spool(_folder(folder, producer, config))
     if as_json:
         print_json("spool-status", SpoolStatusAnswer(seen.ok, seen))
     else:
@@ -38,8 +44,9 @@ def status(folder: str, as_json: bool) -> int:
 
 
 @command.command("drain", epilog="Example:  zerotail spool drain queue --config zerotail.yaml")
-@click.argument("folder")
-@click.option("--config", "config", metavar="PATH", help="The configuration; else ZEROTAIL_CONFIG, ./zerotail.yaml.")
+@click.argument("folder", required=False)
+@_named
+@_config
 @click.option(
     "--patience",
     "patience_seconds",
@@ -50,7 +57,7 @@ def status(folder: str, as_json: bool) -> int:
     help="Give up when nothing was drained for so long.",
 )
 @json_option
-def drain(folder: str, config: str | None, patience_seconds: float, as_json: bool) -> None:
+def drain(folder: str | None, producer: str | None, config: str | None, patience_seconds: float, as_json: bool) -> None:
     """Bring every entry of a queue to the active site; return when all are behind the gate.
 
     For a queue whose service does not run any more: while it does, it drains by itself and has the folder locked.
@@ -63,7 +70,7 @@ def drain(folder: str, config: str | None, patience_seconds: float, as_json: boo
     from zerotail.spool.spool import Spool
 
     configuration = load(config)
-    with Spool(folder) as spool, count_display("spool drain", spool.waiting) as tell:
+    with Spool(_folder(folder, producer, config)) as spool, count_display("spool drain", spool.waiting) as tell:
         sites = Sites.of(configuration)
         try:
             report = drain_to_end(spool, sites, patience_seconds, tell)
@@ -73,6 +80,28 @@ def drain(folder: str, config: str | None, patience_seconds: float, as_json: boo
         print_json("spool-drain", report)
     else:
         print_answer(_report_line(report))
+
+
+def _folder(folder: str | None, producer: str | None, config: str | None) -> str:
+    """The queue that is meant: named itself, or by the producer whose instructions it holds."""
+    from zerotail.config import load
+    from zerotail.errors import Misused
+    from zerotail.spool.folder import require_producer_named
+
+    if (folder is None) == (producer is None):
+        raise Misused("give the folder of a queue, or --producer NAME.", tries=["zerotail spool status queue"])
+    if folder is not None:
+        return folder
+    producers = load(config).producers
+    queues = {str(name): one.spool for name, one in producers.items() if one.spool is not None}
+    if producer not in queues:
+        raise Misused(
+            f"the configuration has no producer {producer!r} with source: spool.",
+            code="ZT115",
+            tries=[f"one of: {', '.join(queues)}"] if queues else ["zerotail spool status FOLDER"],
+        )
+    require_producer_named(queues[producer], producer)
+    return str(queues[producer])
 
 
 def _status_lines(seen: SpoolStatus) -> list[str]:

@@ -75,13 +75,14 @@ class Producer(Part):
     transform: field.ObjectPath | None = None
     """Function from an instruction to a record's value, as module:name. Without it, the value itself."""
     source: Literal["table", "spool"] = "table"
-    """Where instructions come from: a table of the database, or a durable queue on local disk."""
+    """Where instructions come from: a table of the database, or a queue on the disk of a service that drains it."""
     table: field.TableName | None = None
     """The business's own table. Without it, instructions are submitted through zerotail."""
     serials: Literal["given", "numbered"] = "numbered"
     """Who numbers instructions: the business (dense, from 1 for each partition) or zerotail."""
     spool: field.FilePath | None = None
-    """Folder of the queue, with `source: spool`. Relative to the configuration file."""
+    """Folder of the queue, with `source: spool`, as the service's machine sees it. Relative to the configuration file.
+    """
     resend_after: field.Duration = timedelta(seconds=5)
     """How long a stage may stand behind what was sent before it is sent again."""
 
@@ -93,6 +94,8 @@ class Producer(Part):
             raise Unfit("spool has a meaning only with source: spool", "add source: spool, or remove spool")
         if self.source == "spool" and self.table is not None:
             raise Unfit("table has no meaning with source: spool", "remove one of the two")
+        if self.source == "spool" and self.serials == "given":
+            raise Unfit("entries of a queue are numbered when they are drained", "remove serials: given")
         return self
 
 

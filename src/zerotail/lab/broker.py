@@ -26,7 +26,7 @@ ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 """Java reads file names by the locale; a folder's name may hold more than ASCII."""
 
 _JAVA = 17
-_LOGGING = """\
+LOGGING = """\
 status = error
 appender.console.type = Console
 appender.console.name = console
@@ -108,7 +108,7 @@ def format_broker(layout: Layout, place: BrokerPlace, cluster_id: str) -> None:
     folder = layout.folder_of(place.part)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "server.properties").write_text(server_properties(layout, place))
-    (folder / "log4j2.properties").write_text(_LOGGING)
+    (folder / "log4j2.properties").write_text(LOGGING)
     (folder / "cluster-id").write_text(cluster_id)
     done = subprocess.run(
         [

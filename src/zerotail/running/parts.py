@@ -106,13 +106,13 @@ def _chosen(what: str, known: Mapping[Any, Any], wanted: Iterable[str] | None) -
 
 def _producer(configuration: Configuration, name: ProducerName) -> ProducerPart:
     settings = configuration.producers[name]
-    for key, is_given in (("source: spool", settings.source == "spool"), ("table", settings.table is not None)):
-        if is_given:
-            raise Misused(
-                f"producer {name} has {key}, which this version does not run yet.",
-                code="ZT113",
-                tries=["insert into zerotail.instruction or zerotail.submission, or call zerotail.submit"],
-            )
+    # A spool is drained into instruction rows by the service that fills it: from here on it is a producer like others.
+    if settings.table is not None:
+        raise Misused(
+            f"producer {name} has table, which this version does not run yet.",
+            code="ZT113",
+            tries=["insert into zerotail.instruction or zerotail.submission, or call zerotail.submit"],
+        )
     transform = None if settings.transform is None else load_object(settings.transform, f"producer {name}")
     if transform is not None and not callable(transform):
         raise Misused(f"the transform {settings.transform} of producer {name} is no function.", code="ZT116")

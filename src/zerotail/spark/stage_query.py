@@ -27,14 +27,13 @@ from zerotail.errors import Refused, ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, take_batch
 from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Batch, End
+from zerotail.spark.reader_options import reader_options
 from zerotail.spark.worker import settle_worker
 from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 
 FROM_THE_BEGINNING = Offset(-2)
 """Spark's word for the beginning of a log."""
 
-_ANSWER_MILLISECONDS = 10_000
-"""So long Kafka may take to answer; whoever gets no answer starts again, from what the database says."""
 _RESULT = "partition int, outcome binary"
 _HEADER = (
     f"case when size(headers) = 1 and headers[0].key = '{HEADER_NAME}' then headers[0].value "
@@ -76,22 +75,10 @@ def read_records(
     limit: int | None = None,
 ) -> DataFrame:
     """The records of a topic as a stream, from the given offset of each partition, so many at a time."""
-    given = cluster.for_connector()
-    patience = given.get("kafka.request.timeout.ms", str(_ANSWER_MILLISECONDS))
     options = {
+        **reader_options(cluster),
         "subscribe": topic,
         "startingOffsets": json.dumps({topic: {str(partition): start for partition, start in starts.items()}}),
-        "failOnDataLoss": "true",
-        "includeHeaders": "true",
-        # By default a topic that is gone is asked for a minute long, and a record that is gone for two.
-        "kafka.request.timeout.ms": patience,
-        "kafka.default.api.timeout.ms": patience,
-        "kafkaConsumer.pollTimeoutMs": patience,
-        "fetchOffset.numRetries": "1",
-        # A task that comes to the end of the log waits so long for more, half a second by default, and a small batch
-        # always does. Between two batches nobody asks, so asking often costs nothing.
-        "kafka.fetch.max.wait.ms": "10",
-        **given,
     }
     if limit is not None:
         options["maxOffsetsPerTrigger"] = str(limit)

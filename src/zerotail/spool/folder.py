@@ -118,13 +118,8 @@ def claim_folder(folder: Path, producer: str | None) -> str:
             )
         write_durably(folder / _ABOUT, json.dumps({"format": _FORMAT, "producer": producer}).encode())
         return producer
-    if producer not in (None, known):
-        raise Refused(
-            f"the spool {folder} holds entries for producer {known}, not {producer}.",
-            code="ZT903",
-            why="Entries drained half into one producer and half into another would be taken twice.",
-            tries=["a folder for each producer"],
-        )
+    if producer is not None:
+        _require_same(folder, known, producer)
     return known
 
 
@@ -152,6 +147,21 @@ def require_producer(folder: Path) -> str:
     if known is None:
         raise _no_spool(folder)
     return known
+
+
+def require_producer_named(folder: Path, producer: str) -> None:
+    """`Refused` if the folder is no spool, or holds the entries of another producer."""
+    _require_same(folder, require_producer(folder), producer)
+
+
+def _require_same(folder: Path, known: str, producer: str) -> None:
+    if producer != known:
+        raise Refused(
+            f"the spool {folder} holds entries for producer {known}, not {producer}.",
+            code="ZT903",
+            why="Entries drained half into one producer and half into another would be taken twice.",
+            tries=["a folder for each producer"],
+        )
 
 
 def list_segments(folder: Path) -> list[SegmentFile]:

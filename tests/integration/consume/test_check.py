@@ -72,6 +72,58 @@ def test_a_group_is_idle_then_slow_then_stalled_then_stopped(group: Consumers) -
     assert f"{group.name} is STOPPED (dead member): nobody is in the group" in said.out
 
 
+@pytest.mark.soak
+def test_a_group_is_rebalancing_as_long_as_a_member_does_not_hand_its_partitions_over(group: Consumers) -> None:
+    first = group.start()
+    group.send(40)
+    group.wait_for_results(40)
+    group.send(1, f"slow {group.name}")
+    group.send(50)
+    wait_until(
+        "the first member is busy",
+        lambda: group.sql(("select 1 from met where name = %s", group.name)),
+        Deadline.after(30),
+    )
+    assert check(group, 1)["liveness"] == "stalled", "busy, and nobody wants its partition yet"
+    second = group.start()
+    # Kafka asks the first member for its partition; it is busy, sends heartbeats, and does not answer.
+    rebalancing = wait_until("the second member has asked", lambda: find_rebalancing(group), Deadline.after(8))
+    assert (rebalancing["cause"], rebalancing["lag"]) == ("", 51), rebalancing["why"]
+    assert rebalancing["why"] == "partitions are being handed out; 51 records are left."
+    group.wait_for_results(group.sent)
+    settled = wait_until("one of them has it", lambda: find_settled(group), Deadline.after(30))
+    assert (settled["members"], settled["lag"]) == (2, 0)
+    # Now one dies while the other is busy: handing out begins anew when Kafka has noticed.
+    busy = next(pid for pid in (first, second) if pid in last_workers(group))
+    group.send(1, f"slow {group.name} again")
+    group.send(50)
+    wait_until(
+        "it is busy",
+        lambda: group.sql(("select 1 from met where name = %s", f"{group.name} again")),
+        Deadline.after(30),
+    )
+    group.kill(busy)
+    group.wait_for_results(group.sent)
+    alone = wait_until("the other has it", lambda: find_settled(group), Deadline.after(30))
+    assert (alone["members"], alone["lag"]) == (1, 0)
+    group.require_exactly_once()
+
+
+def find_rebalancing(group: Consumers) -> dict[str, Any] | None:
+    verdict = check(group, 1)
+    return verdict if verdict["liveness"] == "rebalancing" else None
+
+
+def find_settled(group: Consumers) -> dict[str, Any] | None:
+    verdict = check(group, 2)
+    return verdict if verdict["liveness"] == "idle" else None
+
+
+def last_workers(group: Consumers) -> set[int]:
+    rows = group.sql(("select worker from result where topic = %s order by number desc limit 1", group.name))
+    return {pid for (pid,) in rows}
+
+
 @contextmanager
 def steady(group: Consumers, per_second: int, value: str) -> Iterator[None]:
     """So many records every second, as long as the block runs."""

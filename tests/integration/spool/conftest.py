@@ -19,7 +19,7 @@ from zerotail.running.prepare import prepare
 @pytest.fixture
 def system(lab: Layout, tmp_path: Path) -> Running:
     """The producer `cards-spooled` is registered; nothing of it runs."""
-    system = Running(lab, tmp_path, "spooled", partitions=PARTITIONS, producers=(), numbered=("cards",))
+    system = Running(lab, tmp_path, "spooled", partitions=PARTITIONS, producers=(), spooled=("cards",))
     system.write()
     prepare(load(system.config), SiteName("east"))
     return system

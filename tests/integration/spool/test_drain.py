@@ -190,6 +190,23 @@ def test_a_drain_that_is_killed_at_any_system_call_stores_every_entry_once(
     assert set(CHANGING_CALLS) <= {name for name, kills in met.items() if kills}, met
 
 
+@pytest.mark.soak
+def test_what_is_put_into_a_queue_goes_through_the_whole_flow_to_the_outside(system: Running, start: str) -> None:
+    try:
+        system.start("all")
+        with Spool(system.folder / "queue", PRODUCER, config=system.config) as spool:
+            for number in range(300):
+                spool.put(f"{start}{number}", {"account": f"a{number % 7}", "amount": number}, partition=number % 2)
+            system.submitted += 300
+            system.wait_until_all_arrived()
+            system.require_exactly_once()
+            assert spool.waiting == 0
+    finally:
+        system.end()
+    said = call("spool", "status", "--producer", PRODUCER, "--config", str(system.config), "--json")
+    assert said.answer("spool-status")["spool"]["waiting"] == 0
+
+
 def wait_until_told(spooling: SpoolProcess, count: int) -> None:
     wait_until(f"{count} entries were put", lambda: len(spooling.told) >= count, Deadline.after(60))
 

@@ -18,7 +18,7 @@ JAVA = "key.serializer=x\n"
 LIBRDKAFKA = "message.timeout.ms=300000\n"
 SAFE = "acks=all\nenable.idempotence=true\n"
 SAFE_READER = "enable.auto.commit=false\nauto.offset.reset=none\nisolation.level=read_committed\n"
-SPARK = "subscribe=payments\nstartingOffsets=earliest\n"
+SPARK = "subscribe=payments\nstartingOffsets=earliest\nkafka.isolation.level=read_committed\n"
 
 WRONG_PRODUCERS: list[tuple[str, set[str]]] = [
     (JAVA + SAFE, set()),
@@ -38,7 +38,19 @@ WRONG_PRODUCERS: list[tuple[str, set[str]]] = [
         JAVA + "acks=all\nretries=0\n",
         {"producer-idempotence", "producer-in-flight", "producer-retries", "producer-unsaid"},
     ),
-    (JAVA + SAFE + "retries=3\n", {"producer-retries"}),
+    (JAVA + SAFE + "retries=9\n", {"producer-retries"}),
+    (JAVA + SAFE + "retries=10\n", set()),
+    (JAVA + SAFE + "delivery.timeout.ms=1\n", {"producer-delivery-timeout"}),
+    (JAVA + SAFE + "delivery.timeout.ms=29999\n", {"producer-delivery-timeout"}),
+    (JAVA + SAFE + "delivery.timeout.ms=30000\n", set()),
+    (JAVA + SAFE + "max.block.ms=4999\n", {"producer-buffer"}),
+    (JAVA + SAFE + "max.block.ms=5000\n", set()),
+    (JAVA + "acks=all\n", {"producer-unsaid"}),
+    (JAVA + "enable.idempotence=true\n", {"producer-unsaid"}),
+    (
+        JAVA + "acks=all\nenable.idempotence=false\nmax.in.flight.requests.per.connection=2\n",
+        {"producer-idempotence", "producer-in-flight"},
+    ),
     (JAVA + SAFE + "max.in.flight.requests.per.connection=6\n", {"producer-in-flight"}),
     (
         JAVA + "acks=all\nmax.in.flight.requests.per.connection=6\n",
@@ -56,16 +68,22 @@ WRONG_CONSUMERS: list[tuple[str, set[str]]] = [
     ("group.id=g\n", {"consumer-auto-commit", "consumer-offset-reset", "consumer-isolation"}),
     ("group.id=g\nsasl.username=u\n", {"consumer-auto-commit", "consumer-offset-reset"}),
     (SAFE_READER + "auto.offset.reset=LATEST\n", {"consumer-offset-reset"}),
+    (SAFE_READER + "auto.offset.reset=largest\n", {"consumer-offset-reset"}),
+    (SAFE_READER + "auto.offset.reset=end\n", {"consumer-offset-reset"}),
     (SAFE_READER + "isolation.level=read_uncommitted\n", {"consumer-isolation"}),
     (SAFE_READER + "max.poll.records=10000\n", {"consumer-poll-interval"}),
     (SAFE_READER + "max.poll.interval.ms=10000\n", {"consumer-poll-interval"}),
     (SAFE_READER + "max.poll.interval.ms=10000\nsasl.username=u\n", set()),
     (SAFE_READER + "max.poll.interval.ms=86400000\n", {"consumer-poll-interval-long"}),
+    (SAFE_READER + "max.poll.interval.ms=1800000\n", set()),
+    (SAFE_READER + "max.poll.interval.ms=1800001\n", {"consumer-poll-interval-long"}),
     (SPARK, set()),
     (SPARK + "FAILONDATALOSS=false\n", {"spark-data-loss"}),
     (SPARK + "minPartitions=8\n", {"spark-min-partitions"}),
     (SPARK + "maxRecordsPerPartition=8\n", {"spark-min-partitions"}),
-    ("subscribe=payments\n", {"spark-starting-offsets"}),
+    (SPARK + "startingOffsets=LATEST\n", {"spark-starting-offsets"}),
+    (SPARK + "kafka.isolation.level=read_uncommitted\n", {"spark-isolation"}),
+    ("subscribe=payments\n", {"spark-starting-offsets", "spark-isolation"}),
     (SPARK + "kafka.enable.auto.commit=true\n", set()),
 ]
 
@@ -88,6 +106,29 @@ def test_every_rule_about_clients_is_found_somewhere_above() -> None:
 def test_a_java_client_that_loses_its_idempotence_in_silence_is_told_by_what() -> None:
     seen = found(producer_facts("file", parse_properties(JAVA + "acks=1\n")))
     assert seen["producer-idempotence"] == ["enable.idempotence is not set, and switched off by acks=1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "seen"),
+    [
+        (LIBRDKAFKA + "acks=all\n", "producer-idempotence", "enable.idempotence=false (not set: the default)"),
+        (JAVA + "acks=all\nenable.idempotence=false\n", "producer-idempotence", "enable.idempotence=false"),
+        (
+            JAVA + SAFE + "max.in.flight.requests.per.connection=6\n",
+            "producer-in-flight",
+            "max.in.flight.requests.per.connection=6 with idempotence",
+        ),
+        (
+            JAVA + "acks=all\nenable.idempotence=false\nmax.in.flight.requests.per.connection=2\n",
+            "producer-in-flight",
+            "max.in.flight.requests.per.connection=2 without idempotence",
+        ),
+        (JAVA + "enable.idempotence=true\n", "producer-unsaid", "not set: acks"),
+        (JAVA + "acks=all\n", "producer-unsaid", "not set: enable.idempotence"),
+    ],
+)
+def test_what_a_producer_runs_with_is_shown(text: str, rule: str, seen: str) -> None:
+    assert found(producer_facts("file", parse_properties(text)))[rule] == [seen]
 
 
 def test_the_time_of_a_record_is_held_against_the_poll_interval() -> None:

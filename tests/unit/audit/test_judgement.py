@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from support.command import call
-from unit.audit.seen import broker, database, topic
-from zerotail.audit.facts import BrokerFacts, DatabaseFacts, Observed, PairFacts, Unlooked
+from unit.audit.seen import broker, database, partition, topic
+from zerotail.audit.client_file import consumer_facts
+from zerotail.audit.facts import BrokerFacts, DatabaseFacts, Observed, PairFacts, SettingOverride, Subject, Unlooked
 from zerotail.audit.judgement import judge
 from zerotail.audit.manual import pages
 from zerotail.audit.page import write_page
@@ -19,7 +21,15 @@ from zerotail.audit.shown import audit_lines
 
 PAGES = Path(__file__).parents[3] / "docs" / "audit"
 LOSS, RISK = topic(min_insync_replicas="1"), broker(auto_create_topics_enable="true")
+CAREFUL = {"enable.auto.commit": "false", "auto.offset.reset": "none", "isolation.level": "read_committed"}
+CROWDED: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "c"}
 GONE = Unlooked("Kafka of west", "nobody listens", (BrokerFacts,))
+
+
+def plan_line(*places: tuple[int, list[int]]) -> str:
+    """A plan of Kafka's tool for moving copies."""
+    placed = [{"topic": "payments", "partition": number, "replicas": brokers} for number, brokers in places]
+    return json.dumps({"version": 1, "partitions": placed}, separators=(",", ":"))
 
 
 @pytest.mark.parametrize(
@@ -94,8 +104,6 @@ def test_the_page_holds_what_the_screen_does_and_nothing_can_break_out_of_it(tmp
 
 
 def test_a_name_from_outside_cannot_break_out_of_the_line_to_type() -> None:
-    from zerotail.audit.facts import SettingOverride
-
     (found,) = judge(Observed((database(overrides=(SettingOverride("a'b\"c", None, "off"),)),))).findings
     assert found.repair.endswith("""-c 'alter role "a'\\''b""c" reset synchronous_commit'""")
 
@@ -139,3 +147,29 @@ def test_a_wrong_call_exits_with_2(tmp_path: Path, arguments: tuple[str, ...], m
     said = call("audit", *arguments, folder=str(tmp_path))
     assert said.code == 2
     assert message in said.err
+
+
+@pytest.mark.parametrize(
+    ("subject", "line"),
+    [
+        (broker(offsets_retention_minutes="1"), "offsets.retention.minutes=4320"),
+        (broker(min_insync_replicas="1"), "min.insync.replicas=2"),
+        (broker(default_replication_factor="1"), "default.replication.factor=3"),
+        (topic(retention_ms="86400000"), "retention.ms=259200000"),
+        (topic(min_insync_replicas="1"), "min.insync.replicas=2"),
+        (topic(min_insync_replicas="3"), "min.insync.replicas=2"),
+        (consumer_facts("file", CAREFUL, record_seconds=1.0), "max.poll.interval.ms=1000000 "),
+        (topic(partition(in_sync="12")), " 3 "),
+        (topic(partition(leader=None)), " of the topic "),
+        (topic(racks=CROWDED), plan_line((0, [1, 3, 4]))),
+        (topic(partition(1, leader=2), racks=CROWDED), plan_line((1, [2, 3, 4]))),
+        (topic(racks={1: None, 2: None, 3: "b", 4: "c"}), plan_line((0, [1, 2, 3]))),
+        (database(overrides=(SettingOverride(None, "core", "off"),)), 'alter database "core" reset'),
+        (database(overrides=(SettingOverride(None, None, "off"),)), "alter role all reset"),
+        (database(synchronous_standby_names=""), "west"),
+        (database(synchronous_standby_names="", followers=()), "STANDBY"),
+    ],
+)
+def test_a_repair_names_the_value_that_is_missing(subject: Subject, line: str) -> None:
+    (found,) = judge(Observed((subject,))).findings
+    assert line in f"{found.repair} "

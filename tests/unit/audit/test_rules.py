@@ -35,6 +35,7 @@ from zerotail.audit.facts import (
 RIGHT: list[Subject] = [
     cluster(),
     broker(),
+    broker(offsets_retention_minutes="4320"),
     topic(),
     topic(partition(0), partition(1, leader=2)),
     topic(name="__consumer_offsets", ours=False, cleanup_policy="compact", retention_ms="1", retention_bytes="1"),
@@ -42,9 +43,12 @@ RIGHT: list[Subject] = [
     topic(ours=False, cleanup_policy="compact,delete"),
     topic(retention_ms="-1"),
     topic(retention_ms=str(3 * 86_400_000)),
+    topic(name="__transaction_state", ours=False, retention_ms="1"),
+    topic(ours=False, cleanup_policy="compact", retention_ms="1", retention_bytes="1"),
     topic(racks={1: "a", 2: "a", 3: "a"}, flush_messages="1"),
     planned(),
     planned(replication=5, min_insync=3),
+    planned(retention_days=3),
     database(),
     database("west", standby=True),
     database("west", standby=True, synchronous_standby_names=""),
@@ -140,6 +144,25 @@ WRONG: list[tuple[Subject, dict[str, list[str]]]] = [
     (
         topic(retention_ms="86400000"),
         {"topic-retention": ["retention.ms=86400000 is 1 days, and readers may be away for 3 days"]},
+    ),
+    (
+        topic(retention_ms="0"),
+        {"topic-retention": ["retention.ms=0 is 0 days, and readers may be away for 3 days"]},
+    ),
+    (
+        topic(partition(replicas="12", in_sync="12")),
+        {
+            "topic-replication": ["replication factor 2 in partition 0"],
+            "topic-min-insync-headroom": ["min.insync.replicas=2 with replication factor 2"],
+        },
+    ),
+    (
+        topic(*[partition(number, in_sync="12") for number in range(5)]),
+        {"topic-under-replicated": ["partitions 0, 1, 2, 3, 4; of 0, 2 of 3 copies are in sync"]},
+    ),
+    (
+        topic(*[partition(number, in_sync="12") for number in range(2)]),
+        {"topic-under-replicated": ["partitions 0, 1; of 0, 2 of 3 copies are in sync"]},
     ),
     (topic(retention_bytes="0"), {"topic-retention-bytes": ["retention.bytes=0"]}),
     (topic(cleanup_policy="compact,delete"), {"topic-cleanup": ["cleanup.policy=compact,delete"]}),

@@ -371,6 +371,10 @@ def test_acknowledged_records_survive_the_death_of_a_broker(tmp_path: Path, topi
             "topic: payments, source: spool, spool: queue, table: orders",
             "table has no meaning with source: spool",
         ),
+        (
+            "topic: payments, source: spool, spool: queue, serials: given",
+            "entries of a queue are numbered when they are drained",
+        ),
         ("topic: payments, transform: shop.flows.to_record", "must name a Python object as module:name"),
     ],
 )

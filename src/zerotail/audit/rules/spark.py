@@ -26,6 +26,11 @@ def _begins_at_the_end(reader: SparkFacts) -> Iterator[Violation]:
         yield Violation(reader.settings.shown("startingOffsets"))
 
 
+def _reads_aborted(reader: SparkFacts) -> Iterator[Violation]:
+    if reader.settings["kafka.isolation.level"].lower() != "read_committed":
+        yield Violation(reader.settings.shown("kafka.isolation.level"))
+
+
 RULES: tuple[AnyRule, ...] = (
     Rule(
         id="spark-data-loss",
@@ -50,6 +55,18 @@ RULES: tuple[AnyRule, ...] = (
         "first, and the withdrawal is refused that the deposit before it had paid for.",
         default="Not set by default: one task per partition.",
         repair="{option}    # remove it from {file}; for more tasks, more partitions",
+    ),
+    Rule(
+        id="spark-isolation",
+        title="Spark does not take records of aborted transactions",
+        weight="risk",
+        kind=SparkFacts,
+        looks_at="kafka.isolation.level",
+        violations=_reads_aborted,
+        why="A transactional producer or a mirror fails and aborts; the query has taken its records already, and takes "
+        "them again from the repeated transaction.",
+        default="read_uncommitted: the connector leaves it to the Java client.",
+        repair="kafka.isolation.level=read_committed    # in {file}",
     ),
     Rule(
         id="spark-starting-offsets",

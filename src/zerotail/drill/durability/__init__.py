@@ -1,0 +1,1 @@
+"""What an acknowledgement of Kafka is worth: settings against faults on a real cluster."""
