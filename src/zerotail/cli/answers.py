@@ -29,6 +29,7 @@ from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
+from zerotail.restore.report import RestorePlan, RestoreReport
 from zerotail.running.shadow import Shadowed
 from zerotail.spool.finish import DrainReport
 from zerotail.spool.status import SpoolStatus
@@ -376,6 +377,8 @@ ANSWERS: dict[str, type] = {
     "failback-status": ActStatus,
     "rejoin-plan": ActPlan,
     "rejoin-report": ActReport,
+    "restore-plan": RestorePlan,
+    "restore-report": RestoreReport,
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
     "journal-replay": JournalReplayAnswer,

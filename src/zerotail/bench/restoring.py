@@ -1,0 +1,185 @@
+"""One measurement of a restore, as a process of its own: nobody's memory is taken for another's.
+
+What is asked comes as one JSON object on the command line, what was found leaves as one on stdout. The journal is read
+before the clock starts, for all methods alike; the clock covers connecting, reading and, for all but the plain read,
+putting in order and proving.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from zerotail.bench.notes_programs import Counted, run_dictionary, run_rewinding
+from zerotail.bench.restore_case import PARTITION, Case
+from zerotail.core.identity import SiteName, TopicName
+from zerotail.core.record import HEADER_NAME
+from zerotail.core.restoration.forecast import RestoreStrategy
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
+from zerotail.kafka.plain_writer import write_plainly
+from zerotail.restore import Place, Wish, open_in_order, plan_restore
+from zerotail.restore.peak import PeakMemory
+from zerotail.restore.place import read_recorded
+from zerotail.restore.refill import proven_records, refill
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to measure."""
+
+    method: str
+    """plain, unbounded, bounded, checked, dictionary, rewinding, produce or refill."""
+    case: Case
+    bootstrap: str
+    dsn: str
+    cache: int = 0
+    limit_seconds: float = 90.0
+    into: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was found."""
+
+    seconds: float
+    records: int
+    """That left, in order; for a plain read, that were read."""
+    finished: bool
+    peak_memory_bytes: int
+    """By how much the process grew while it was measured, as the operating system saw it."""
+    polls: int = 0
+    first_hits: int = 0
+    cache_hits: int = 0
+    peak_cache: int = 0
+    reads: float = 1.0
+
+
+def measure(asked: Asked) -> Measured:
+    """Measure in this process."""
+    match asked.method:
+        case "plain":
+            return _plain(asked)
+        case "unbounded" | "bounded" | "checked":
+            return _restore(asked)
+        case "dictionary" | "rewinding":
+            return _by_the_notes(asked)
+        case "produce" | "refill":
+            return _write(asked)
+        case method:
+            raise ValueError(f"there is no method {method}")
+
+
+def _place(asked: Asked) -> Place:
+    return Place(
+        Cluster(asked.bootstrap),
+        asked.dsn,
+        SiteName("east"),
+        asked.case.stage,
+        asked.case.topic,
+        PARTITION,
+        TopicSettings(1, 1),
+    )
+
+
+def _plain(asked: Asked) -> Measured:
+    """Read all, and take value and header out of every record."""
+    log = read_recorded(_place(asked)).log(_place(asked))
+    memory, began = PeakMemory(), time.perf_counter()
+    records = polls = 0
+    for messages in log.poll(None):
+        values = [message.value() for message in messages]
+        headers = [_taken_out(message) for message in messages]
+        records += len(values)
+        polls += 1
+        if len(headers) != len(values):
+            raise AssertionError("every record has a header")
+    return Measured(time.perf_counter() - began, records, True, memory.grown_bytes, polls)
+
+
+def _taken_out(message: Any) -> bytes | None:
+    for name, value in message.headers():
+        if name == HEADER_NAME:
+            return bytes(value)
+    return None
+
+
+def _restore(asked: Asked) -> Measured:
+    strategy = RestoreStrategy.BOUNDED if asked.method == "bounded" else RestoreStrategy.UNBOUNDED
+    wish = Wish(strategy, cache_messages=asked.cache if asked.method == "bounded" else None)
+    seen = plan_restore(_place(asked), wish)
+    memory, began = PeakMemory(), time.perf_counter()
+    records = open_in_order(seen, check_values=asked.method == "checked")
+    left = sum(batch.num_rows for batch in records)
+    seconds, found = time.perf_counter() - began, records.statistics
+    return Measured(
+        seconds,
+        left,
+        left == asked.case.records,
+        memory.grown_bytes,
+        found.polls,
+        found.first_hits,
+        found.cache_hits,
+        found.peak_cache_messages,
+        found.records_read / asked.case.records,
+    )
+
+
+def _by_the_notes(asked: Asked) -> Measured:
+    recorded = read_recorded(_place(asked))
+    log = recorded.log(_place(asked))
+    memory, began = PeakMemory(), time.perf_counter()
+    if asked.method == "dictionary":
+        counted: Counted = run_dictionary(recorded.journal.order, log)
+    else:
+        counted = run_rewinding(recorded.journal.order, log, asked.cache, asked.limit_seconds)
+    return Measured(
+        time.perf_counter() - began,
+        counted.total,
+        counted.finished,
+        memory.grown_bytes,
+        counted.polls,
+        counted.first_hits,
+        counted.cache_hits,
+        counted.peak_cache,
+        counted.records_read / asked.case.records,
+    )
+
+
+def _write(asked: Asked) -> Measured:
+    """Write the journal's records to a new topic: from memory by a plain producer, or by the refill from the rows."""
+    place = _place(asked)
+    recorded = read_recorded(place)
+    topic = TopicName(asked.into)
+    ensure_topic(admin_client(place.cluster), topic, place.shape)
+    if asked.method == "refill":
+        memory, began = PeakMemory(), time.perf_counter()
+        written = refill(place, recorded, topic, {})
+        return Measured(time.perf_counter() - began, written, True, memory.grown_bytes)
+    at_hand = [*_records_at_hand(place, recorded)]
+    memory, began = PeakMemory(), time.perf_counter()
+    write_plainly(place.cluster, topic, PARTITION, at_hand)
+    return Measured(time.perf_counter() - began, len(at_hand), True, memory.grown_bytes)
+
+
+def _records_at_hand(place: Place, recorded: Any) -> Iterator[tuple[bytes, bytes]]:
+    for records in proven_records(place, recorded, {}):
+        yield from zip(records.values, records.headers, strict=True)
+
+
+def main() -> None:
+    """Measure what the one argument says."""
+    asked = msgspec.convert(json.loads(sys.argv[1]), Asked)
+    with suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps(msgspec.to_builtins(measure(asked))) + "\n")
+
+
+if __name__ == "__main__":
+    main()
