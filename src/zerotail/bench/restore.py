@@ -19,8 +19,8 @@ import msgspec
 
 from zerotail.bench.interleaving import KINDS
 from zerotail.bench.restore_case import Case, make_case, prepare_database
-from zerotail.bench.restore_result import RefillMeasured, RestoreBench, RestoreCase, RestoreRow, Spread
-from zerotail.bench.restoring import Asked, Measured
+from zerotail.bench.restore_result import RefillMeasured, RestoreBench, RestoreCase, RestoreRow, SparkMeasured, Spread
+from zerotail.bench.restoring import Asked, Measured, place_of
 from zerotail.core.identity import SiteName
 from zerotail.errors import Unfinished
 from zerotail.kafka.cluster import Cluster
@@ -31,6 +31,7 @@ from zerotail.lab.up import temporary_lab
 
 FITTING_RATIO = 1.25
 REFILL_RATIO = 0.7
+SPARK_RATIO = 1.15
 _LARGE = 5_000_000
 Tell = Callable[[str], None]
 
@@ -46,6 +47,7 @@ class RestoreSettings:
     rounds: int = 3
     rewinding_seconds: float = 90.0
     refill_records: int = 1_000_000
+    spark_records: int = 2_000_000
 
     def cases(self) -> list[Case]:
         """Sizes of millions are measured as the notes have them: two producers, batches of 10,000."""
@@ -83,7 +85,8 @@ def bench_restore(settings: RestoreSettings, tell: Tell) -> RestoreBench:
             tell(f"case {number} of {len(settings.cases())}: {case.name}")
             cases.append(_measure_case(case, servers, settings, tell))
         refill = _measure_refill(servers, settings, tell) if settings.refill_records else None
-    return RestoreBench(tuple(cases), refill, _reached(cases, refill))
+        spark = _measure_spark(servers, settings, tell) if settings.spark_records else None
+    return RestoreBench(tuple(cases), refill, spark, _reached(cases, refill, spark))
 
 
 def _measure_case(case: Case, servers: Servers, settings: RestoreSettings, tell: Tell) -> RestoreCase:
@@ -159,6 +162,25 @@ def _measure_refill(servers: Servers, settings: RestoreSettings, tell: Tell) -> 
     return RefillMeasured(case.records, case.producers, _spread(ours), _spread(plain), _spread(ratios), peak)
 
 
+def _measure_spark(servers: Servers, settings: RestoreSettings, tell: Tell) -> SparkMeasured:
+    from zerotail.spark.restore_bench import measure_spark
+
+    case = Case(settings.spark_records, "like-notes", 3)
+    tell(f"through Spark: {case.records:,} records")
+    make_case(case, servers.dsn, servers.cluster)
+    found = measure_spark([place_of(case, servers.bootstrap, servers.dsn)], settings.rounds, tell)
+    remove_topic(admin_client(servers.cluster), case.topic)
+    return SparkMeasured(
+        case.records,
+        case.interleaving,
+        case.producers,
+        _spread([one.plain for one in found]),
+        _spread([one.in_order for one in found]),
+        _spread([one.sorted for one in found]),
+        _spread([one.in_order / one.plain for one in found]),
+    )
+
+
 def _run(asked: Asked) -> Measured:
     """One measurement, in a process of its own."""
     said = json.dumps(msgspec.to_builtins(asked))
@@ -175,7 +197,9 @@ def _spread(figures: Sequence[float]) -> Spread:
     return Spread(round(statistics.median(figures), 3), round(min(figures), 3), round(max(figures), 3))
 
 
-def _reached(cases: Sequence[RestoreCase], refill: RefillMeasured | None) -> dict[str, bool]:
+def _reached(
+    cases: Sequence[RestoreCase], refill: RefillMeasured | None, spark: SparkMeasured | None
+) -> dict[str, bool]:
     """Whether the figures are reached, each over all cases."""
     ours = [(case, row) for case in cases for row in case.rows if row.method in ("unbounded", "bounded")]
     fitting = [row for _, row in ours if row.reads < 1.01]
@@ -188,4 +212,6 @@ def _reached(cases: Sequence[RestoreCase], refill: RefillMeasured | None) -> dic
     }
     if refill is not None:
         reached["refill_ratio"] = refill.ratio.median >= REFILL_RATIO
+    if spark is not None:
+        reached["spark_ratio"] = spark.ratio.median <= SPARK_RATIO
     return reached

@@ -64,9 +64,33 @@ class RefillMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class SparkRound:
+    """Seconds of one round through Spark."""
+
+    plain: float
+    in_order: float
+    sorted: float
+
+
+@dataclass(frozen=True, slots=True)
+class SparkMeasured:
+    """Restoring through Spark beside a plain read through Spark; one session, one partition."""
+
+    records: int
+    interleaving: str
+    producers: int
+    plain_seconds: Spread
+    seconds: Spread
+    sorted_seconds: Spread
+    ratio: Spread
+    """In order against plain."""
+
+
+@dataclass(frozen=True, slots=True)
 class RestoreBench:
     """`zerotail bench restore`."""
 
     cases: tuple[RestoreCase, ...]
     refill: RefillMeasured | None
+    spark: SparkMeasured | None
     reached: dict[str, bool]

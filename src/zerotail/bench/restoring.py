@@ -77,16 +77,13 @@ def measure(asked: Asked) -> Measured:
             raise ValueError(f"there is no method {method}")
 
 
+def place_of(case: Case, bootstrap: str, dsn: str) -> Place:
+    """Where a case lies."""
+    return Place(Cluster(bootstrap), dsn, SiteName("east"), case.stage, case.topic, PARTITION, TopicSettings(1, 1))
+
+
 def _place(asked: Asked) -> Place:
-    return Place(
-        Cluster(asked.bootstrap),
-        asked.dsn,
-        SiteName("east"),
-        asked.case.stage,
-        asked.case.topic,
-        PARTITION,
-        TopicSettings(1, 1),
-    )
+    return place_of(asked.case, asked.bootstrap, asked.dsn)
 
 
 def _plain(asked: Asked) -> Measured:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from zerotail.audit.judgement import Audit
+from zerotail.bench.restore_result import RestoreBench
 from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
 from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
@@ -348,6 +349,7 @@ ANSWERS: dict[str, type] = {
     "run": RunAnswer,
     "bench-flow": FlowResult,
     "bench-journal": JournalCost,
+    "bench-restore": RestoreBench,
     "bench-takeover": TakeoverResult,
     "drill-list": DrillListAnswer,
     "drill-run": DrillResult,

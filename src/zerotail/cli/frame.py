@@ -47,7 +47,7 @@ COMMANDS = {
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, load, kill, cut, heal, destroy, down."),
     "drill": Entry("Rehearse", "drill", "Rehearsed disasters on real processes, with a verdict and a report."),
-    "bench": Entry("Rehearse", "bench", "What it costs, measured on real servers: flow, journal."),
+    "bench": Entry("Rehearse", "bench", "What it costs, measured on real servers: flow, restore, journal, takeover."),
     "takeover": Entry("Act", "takeover", "Make a site the active one after the other was lost."),
     "handover": Entry("Act", "handover", "Move the active role to the other site, with nothing in doubt."),
     "failback": Entry("Act", "failback", "Hand over to the preferred site."),

@@ -101,6 +101,6 @@ def test_memory_is_shared_out_within_the_limit_and_refused_when_too_little() -> 
         shared = plan_memory(limit, journal_bytes=1_000_000, cursors=3, record_bytes=160)
         assert shared.other_bytes + 3 * shared.cache_bytes <= limit
     more = plan_memory(10**9, journal_bytes=1_000_000, cursors=3, record_bytes=160)
-    assert more.cache_bytes > 300_000_000
+    assert more.cache_bytes > 250_000_000
     with pytest.raises(Refused, match="10,000,000 bytes are too few for a bounded restore with 3 cursors"):
         plan_memory(10_000_000, journal_bytes=1_000_000, cursors=3, record_bytes=160)
