@@ -2,8 +2,8 @@
 
     python restore_process.py '{"bootstrap": …, "dsn": …, "stage": …, "topic": …, "strategy": …}'
 
-`kill_at` ends it by SIGKILL at a commit: 2 in front of the second, -2 behind it. `data_bytes` is by how much its data may
-grow from the moment at which everything is imported; the operating system enforces it.
+`kill_at` ends it by SIGKILL at a commit: 2 in front of the second, -2 behind it. `data_bytes` is by how much its data
+may grow from the moment at which everything is imported; the operating system enforces it.
 """
 
 from __future__ import annotations
