@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import zerotail.core.merge as merging
 import zerotail.kafka.ordered_writer as writing
 from zerotail.core.identity import PartitionNumber, SiteName, StageName, TopicName
 from zerotail.core.restoration.forecast import RestoreStrategy
@@ -57,6 +58,7 @@ def main(asked: dict[str, Any]) -> None:
 
 def _kill_at_commit(number: int) -> None:
     writing.RECORDS_PER_TRANSACTION = _SMALL_TRANSACTION
+    merging.ROWS_PER_BATCH = _SMALL_TRANSACTION
     commit, commits = writing.OrderedWriter.commit, 0
 
     def counted(writer: writing.OrderedWriter) -> None:

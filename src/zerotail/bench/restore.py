@@ -73,8 +73,8 @@ class Servers:
         return Cluster(self.bootstrap)
 
 
-def bench_restore(settings: RestoreSettings, tell: Tell) -> RestoreBench:
-    """Measure everything in a lab of its own."""
+def bench_restore(settings: RestoreSettings, tell: Tell, earlier: RestoreBench | None = None) -> RestoreBench:
+    """Measure everything in a lab of its own; what an earlier run measured besides stays."""
     tell("bringing up two sites")
     with temporary_lab(LabSettings) as layout:
         broker = layout.cluster(SiteName("east"))[0]
@@ -86,7 +86,22 @@ def bench_restore(settings: RestoreSettings, tell: Tell) -> RestoreBench:
             cases.append(_measure_case(case, servers, settings, tell))
         refill = _measure_refill(servers, settings, tell) if settings.refill_records else None
         spark = _measure_spark(servers, settings, tell) if settings.spark_records else None
-    return RestoreBench(tuple(cases), refill, spark, _reached(cases, refill, spark))
+    return _joined(earlier, cases, refill, spark)
+
+
+def _joined(
+    earlier: RestoreBench | None,
+    cases: Sequence[RestoreCase],
+    refill: RefillMeasured | None,
+    spark: SparkMeasured | None,
+) -> RestoreBench:
+    known = {
+        (one.records, one.interleaving, one.producers): one for one in (*(earlier.cases if earlier else ()), *cases)
+    }
+    refill = refill or (earlier.refill if earlier else None)
+    spark = spark or (earlier.spark if earlier else None)
+    ordered = sorted(known.values(), key=lambda one: (one.records, KINDS.index(one.interleaving), one.producers))
+    return RestoreBench(tuple(ordered), refill, spark, _reached(ordered, refill, spark))
 
 
 def _measure_case(case: Case, servers: Servers, settings: RestoreSettings, tell: Tell) -> RestoreCase:
@@ -128,6 +143,7 @@ def _row(asked: Asked, measured: Sequence[Measured], plain: Sequence[Measured]) 
         cache=asked.cache or None,
         seconds=_spread([one.seconds for one in measured]),
         ratio=_spread(ratios),
+        cpu_ratio=_spread([one.cpu_seconds / other.cpu_seconds for one, other in zip(measured, plain, strict=True)]),
         polls=last.polls,
         first_hits=last.first_hits,
         cache_hits=last.cache_hits,
@@ -207,6 +223,7 @@ def _reached(
     reached = {
         "every_cell_finished": all(row.finished for _, row in ours),
         "fitting_ratio": all(row.ratio.median <= FITTING_RATIO for row in fitting),
+        "fitting_cpu_ratio": all(row.cpu_ratio.median <= FITTING_RATIO for row in fitting),
         "other_ratio": all(row.ratio.median <= 1 + case.producers for case, row in others),
         "cache_within_limit": all(row.cache is None or row.peak_cache <= row.cache for _, row in ours),
     }

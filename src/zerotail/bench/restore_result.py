@@ -24,7 +24,9 @@ class RestoreRow:
     """The limit, in messages."""
     seconds: Spread
     ratio: Spread
-    """To the plain read of the same log in the same round."""
+    """To the plain read of the same log in the same round, by the clock."""
+    cpu_ratio: Spread
+    """The same of processor time, which does not depend on who else uses the machine."""
     polls: int
     first_hits: int
     cache_hits: int

@@ -50,6 +50,8 @@ class Measured:
     """What was found."""
 
     seconds: float
+    cpu_seconds: float
+    """Processor time of all threads of the process: it does not depend on who else uses the machine."""
     records: int
     """That left, in order; for a plain read, that were read."""
     finished: bool
@@ -60,6 +62,24 @@ class Measured:
     cache_hits: int = 0
     peak_cache: int = 0
     reads: float = 1.0
+
+
+class Meter:
+    """Time and memory from the moment at which it is made."""
+
+    def __init__(self) -> None:
+        self._memory = PeakMemory()
+        self._began, self._used = time.perf_counter(), time.process_time()
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """By the clock, and of the processor."""
+        return time.perf_counter() - self._began, time.process_time() - self._used
+
+    @property
+    def grown_bytes(self) -> int:
+        """Of memory."""
+        return self._memory.grown_bytes
 
 
 def measure(asked: Asked) -> Measured:
@@ -89,7 +109,7 @@ def _place(asked: Asked) -> Place:
 def _plain(asked: Asked) -> Measured:
     """Read all, and take value and header out of every record."""
     log = read_recorded(_place(asked)).log(_place(asked))
-    memory, began = PeakMemory(), time.perf_counter()
+    meter = Meter()
     records = polls = 0
     for messages in log.poll(None):
         values = [message.value() for message in messages]
@@ -98,7 +118,7 @@ def _plain(asked: Asked) -> Measured:
         polls += 1
         if len(headers) != len(values):
             raise AssertionError("every record has a header")
-    return Measured(time.perf_counter() - began, records, True, memory.grown_bytes, polls)
+    return Measured(*meter.seconds, records, True, meter.grown_bytes, polls)
 
 
 def _taken_out(message: Any) -> bytes | None:
@@ -112,15 +132,15 @@ def _restore(asked: Asked) -> Measured:
     strategy = RestoreStrategy.BOUNDED if asked.method == "bounded" else RestoreStrategy.UNBOUNDED
     wish = Wish(strategy, cache_messages=asked.cache if asked.method == "bounded" else None)
     seen = plan_restore(_place(asked), wish)
-    memory, began = PeakMemory(), time.perf_counter()
+    meter = Meter()
     records = open_in_order(seen, check_values=asked.method == "checked")
     left = sum(batch.num_rows for batch in records)
-    seconds, found = time.perf_counter() - began, records.statistics
+    found = records.statistics
     return Measured(
-        seconds,
+        *meter.seconds,
         left,
         left == asked.case.records,
-        memory.grown_bytes,
+        meter.grown_bytes,
         found.polls,
         found.first_hits,
         found.cache_hits,
@@ -132,16 +152,16 @@ def _restore(asked: Asked) -> Measured:
 def _by_the_notes(asked: Asked) -> Measured:
     recorded = read_recorded(_place(asked))
     log = recorded.log(_place(asked))
-    memory, began = PeakMemory(), time.perf_counter()
+    meter = Meter()
     if asked.method == "dictionary":
         counted: Counted = run_dictionary(recorded.journal.order, log)
     else:
         counted = run_rewinding(recorded.journal.order, log, asked.cache, asked.limit_seconds)
     return Measured(
-        time.perf_counter() - began,
+        *meter.seconds,
         counted.total,
         counted.finished,
-        memory.grown_bytes,
+        meter.grown_bytes,
         counted.polls,
         counted.first_hits,
         counted.cache_hits,
@@ -157,13 +177,13 @@ def _write(asked: Asked) -> Measured:
     topic = TopicName(asked.into)
     ensure_topic(admin_client(place.cluster), topic, place.shape)
     if asked.method == "refill":
-        memory, began = PeakMemory(), time.perf_counter()
+        meter = Meter()
         written = refill(place, recorded, topic, {})
-        return Measured(time.perf_counter() - began, written, True, memory.grown_bytes)
+        return Measured(*meter.seconds, written, True, meter.grown_bytes)
     at_hand = [*_records_at_hand(place, recorded)]
-    memory, began = PeakMemory(), time.perf_counter()
+    meter = Meter()
     write_plainly(place.cluster, topic, PARTITION, at_hand)
-    return Measured(time.perf_counter() - began, len(at_hand), True, memory.grown_bytes)
+    return Measured(*meter.seconds, len(at_hand), True, meter.grown_bytes)
 
 
 def _records_at_hand(place: Place, recorded: Any) -> Iterator[tuple[bytes, bytes]]:

@@ -126,6 +126,7 @@ def bench_restore(
     spark: int,
     page: str | None,
     result: str | None,
+    keep: bool,
     earlier: str | None,
     as_json: bool,
 ) -> int:
@@ -155,7 +156,8 @@ def bench_restore(
             refill,
             spark,
         )
-        found = measure(settings, lambda line: say(f"bench restore: {line}"))
+        kept = msgspec.json.decode(Path(result).read_bytes(), type=RestoreBench) if keep and result else None
+        found = measure(settings, lambda line: say(f"bench restore: {line}"), kept)
     if result is not None:
         Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
     if page is not None:

@@ -55,6 +55,8 @@ class OrderedWriter:
 
     def write(self, values: Sequence[bytes], headers: Sequence[bytes]) -> None:
         """Queue records; they count when `commit` has returned."""
+        if not values:
+            return
         try:
             if not self._waiting:
                 self._client.begin_transaction()

@@ -25,15 +25,16 @@ from zerotail.core.admission import Limits
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.record import HEADER_NAME
 from zerotail.core.restoration.batch import OFFSET_NAME, Batch
+from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.cursor import SETTINGS
-from zerotail.kafka.log import admin_client, log_bounds
+from zerotail.kafka.log import MissingTopicError, admin_client, find_partition_count, log_bounds
 
 ROWS_PER_POLL = 10_000
 READ_AHEAD_BYTES = 16_000_000
 _ANSWER_SECONDS = 20.0
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.2
 _FETCH_BYTES = 1_048_576
 SCHEMA = pa.schema([(HEADER_NAME, pa.binary()), (OFFSET_NAME, pa.int64()), ("value", pa.binary())])
 
@@ -52,8 +53,19 @@ class PartitionLog:
 
     @cached_property
     def bounds(self) -> tuple[Offset, Offset]:
-        """The first offset, and the one behind the last."""
-        return log_bounds(admin_client(self.cluster), self.topic, [self.partition])[self.partition]
+        """The first offset, and the one behind the last; `MissingTopicError` when there is no such topic."""
+        client = admin_client(self.cluster)
+        if find_partition_count(client, self.topic) is None:
+            raise MissingTopicError(f"Kafka has no topic {self.topic}.", code="ZT501")
+
+        def find_bounds() -> tuple[Offset, Offset] | None:
+            try:
+                return log_bounds(client, self.topic, [self.partition])[self.partition]
+            except Unavailable:
+                return None
+
+        # A topic that was made a moment ago has no leader yet.
+        return wait_until(f"topic {self.topic} has a leader", find_bounds, Deadline.after(_ANSWER_SECONDS))
 
     @property
     def records(self) -> int:
@@ -77,7 +89,7 @@ class PartitionLog:
         try:
             place = OFFSET_BEGINNING if start == first else start
             consumer.assign([TopicPartition(self.topic, self.partition, place)])
-            yield from self._until(consumer, end)
+            yield from self._until(consumer, Offset(start), end)
         except KafkaException as error:
             raise self._silent(error.args[0].str()) from error
         finally:
@@ -93,7 +105,7 @@ class PartitionLog:
             for offset in offsets:
                 start = Offset(min(max(offset, first), behind - 1))
                 consumer.assign([TopicPartition(self.topic, self.partition, start)])
-                found = next(self._until(consumer, Offset(min(behind, start + rows))), [])
+                found = next(self._until(consumer, start, Offset(min(behind, start + rows))), [])
                 if found:
                     yield self.batch_of(found)
         except KafkaException as error:
@@ -101,10 +113,11 @@ class PartitionLog:
         finally:
             consumer.close()
 
-    def _until(self, consumer: Consumer, end: Offset) -> Iterator[list[Message]]:
-        heard = time.monotonic()
+    def _until(self, consumer: Consumer, start: Offset, end: Offset) -> Iterator[list[Message]]:
+        heard, following = time.monotonic(), int(start)
         while True:
-            messages = consumer.consume(self.rows_per_poll, _POLL_SECONDS)
+            # No more than there can be: the client waits until it has as many as were asked for.
+            messages = consumer.consume(min(self.rows_per_poll, end - following), _POLL_SECONDS)
             if not messages:
                 if time.monotonic() - heard > _ANSWER_SECONDS:
                     raise self._silent("no answer in time")
@@ -119,8 +132,9 @@ class PartitionLog:
                 messages.pop()
                 finished = True
             if messages:
-                finished = finished or (messages[-1].offset() or 0) + 1 >= end
+                following = (messages[-1].offset() or 0) + 1
                 yield messages
+                finished = finished or following >= end
             if finished:
                 return
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,8 +53,7 @@ def observe_topic(log: PartitionLog, order: Order) -> TopicState:
     if not records:
         return _empty(order, exists=True)
     first, _ = log.bounds
-    offsets = sorted({first + records * step // LOOKS for step in range(LOOKS)} | {first + max(0, records - 300)})
-    batches = [*log.look_at(offsets, _ROWS_PER_LOOK)]
+    batches = [*_look(log, first, records)]
     seen = _seen(order, batches, first)
     last = _last_serials(log, order, seen)
     for producer, serial in last.items():
@@ -75,6 +74,16 @@ def observe_topic(log: PartitionLog, order: Order) -> TopicState:
         record_bytes=size,
         seconds_per_record=seconds,
     )
+
+
+def _look(log: PartitionLog, first: Offset, records: int) -> Iterator[Batch]:
+    """A few records at each of many places; a short log is read as a whole."""
+    if records <= LOOKS * _ROWS_PER_LOOK:
+        for batch in log.open(None):
+            yield from (batch.slice(row, _ROWS_PER_LOOK) for row in range(0, len(batch), _ROWS_PER_LOOK))
+        return
+    offsets = sorted({first + records * step // LOOKS for step in range(LOOKS)} | {first + records - _ROWS_PER_LOOK})
+    yield from log.look_at(offsets, _ROWS_PER_LOOK)
 
 
 def _empty(order: Order, *, exists: bool) -> TopicState:

@@ -45,7 +45,15 @@ def recorded_chain(disaster: Disaster) -> str:
     return head.chain.hex()
 
 
-@pytest.mark.parametrize(("seed", "state"), enumerate(STATES))
+@pytest.mark.parametrize(
+    ("seed", "state"),
+    [
+        (1, "mirrored"),
+        (2, "refilled"),
+        (3, "with orphans"),
+        *(pytest.param(seed, state, marks=pytest.mark.soak) for seed, state in enumerate(STATES * 4, 4)),
+    ],
+)
 def test_all_strategies_give_the_same_sequence_and_the_recorded_chain(lab: Layout, seed: int, state: str) -> None:
     disaster = make_disaster(lab, seed)
     leave_topic(disaster, state, seed)

@@ -40,8 +40,22 @@ def test_serials_are_dense_for_each_producer() -> None:
 
 def result() -> RestoreBench:
     def row(method: str, ratio: float, *, finished: bool = True) -> RestoreRow:
-        figures = (Spread(2.0, 1.9, 2.1), Spread(ratio, ratio, ratio), 7, 600, 400, 90, 0.09, 1.0, 5_000_000)
-        return RestoreRow(method, 100, *figures, 1_000 if finished else 120, finished)
+        return RestoreRow(
+            method=method,
+            cache=100,
+            seconds=Spread(2.0, 1.9, 2.1),
+            ratio=Spread(ratio, ratio, ratio),
+            cpu_ratio=Spread(ratio, ratio, ratio),
+            polls=7,
+            first_hits=600,
+            cache_hits=400,
+            peak_cache=90,
+            cache_ratio=0.09,
+            reads=1.0,
+            peak_memory_bytes=5_000_000,
+            records=1_000 if finished else 120,
+            finished=finished,
+        )
 
     rows = (row("unbounded", 1.1), row("bounded", 1.2), row("rewinding", 45.0, finished=False))
     case = RestoreCase(1_000, "like-notes", 2, 3, Spread(1.8, 1.7, 1.9), rows)
