@@ -111,6 +111,7 @@ def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_jso
 @click.option("--spark", type=click.IntRange(0), default=2_000_000, show_default=True, help="The same through Spark.")
 @click.option("--page", type=click.Path(dir_okay=False), help="Write the tables and the picture into this page.")
 @click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON.")
+@click.option("--keep", is_flag=True, help="Cases of --result that are not measured now stay in it.")
 @click.option(
     "--from", "earlier", type=click.Path(exists=True, dir_okay=False), help="Show a kept result; measure none."
 )
@@ -156,7 +157,9 @@ def bench_restore(
             refill,
             spark,
         )
-        kept = msgspec.json.decode(Path(result).read_bytes(), type=RestoreBench) if keep and result else None
+        kept = None
+        if keep and result is not None and Path(result).exists():
+            kept = msgspec.json.decode(Path(result).read_bytes(), type=RestoreBench)
         found = measure(settings, lambda line: say(f"bench restore: {line}"), kept)
     if result is not None:
         Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")

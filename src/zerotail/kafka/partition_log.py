@@ -33,7 +33,7 @@ from zerotail.kafka.log import MissingTopicError, admin_client, find_partition_c
 
 ROWS_PER_POLL = 10_000
 READ_AHEAD_BYTES = 16_000_000
-_ANSWER_SECONDS = 20.0
+_ANSWER_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _FETCH_BYTES = 1_048_576
 SCHEMA = pa.schema([(HEADER_NAME, pa.binary()), (OFFSET_NAME, pa.int64()), ("value", pa.binary())])

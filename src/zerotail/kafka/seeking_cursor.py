@@ -10,7 +10,7 @@ from zerotail.core.identity import Offset
 from zerotail.errors import Unavailable
 from zerotail.kafka.partition_log import PartitionLog
 
-_ANSWER_SECONDS = 20.0
+_ANSWER_SECONDS = 60.0
 _POLL_SECONDS = 0.5
 
 
