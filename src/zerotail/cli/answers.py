@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from zerotail.audit.judgement import Audit
+from zerotail.bench.restore_result import RestoreBench
 from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
 from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
@@ -30,6 +31,7 @@ from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
+from zerotail.restore.report import RestorePlan, RestoreReport
 from zerotail.running.shadow import Shadowed
 from zerotail.spool.finish import DrainReport
 from zerotail.spool.status import SpoolStatus
@@ -349,6 +351,7 @@ ANSWERS: dict[str, type] = {
     "bench-durability": DurabilityResult,
     "bench-flow": FlowResult,
     "bench-journal": JournalCost,
+    "bench-restore": RestoreBench,
     "bench-takeover": TakeoverResult,
     "drill-list": DrillListAnswer,
     "drill-run": DrillResult,
@@ -378,6 +381,8 @@ ANSWERS: dict[str, type] = {
     "failback-status": ActStatus,
     "rejoin-plan": ActPlan,
     "rejoin-report": ActReport,
+    "restore-plan": RestorePlan,
+    "restore-report": RestoreReport,
     "journal-show": JournalShowAnswer,
     "journal-verify": JournalVerifyAnswer,
     "journal-replay": JournalReplayAnswer,

@@ -122,6 +122,99 @@ def bench_durability(quick: bool, seed: int, as_json: bool) -> int:
     return 0 if found.verdict == "passed" and (quick or all(found.reached.values())) else 1
 
 
+@command.command("restore", epilog="Example:  zerotail bench restore --sizes 200000,1000000 --page docs/benchmarks.md")
+@click.option(
+    "--sizes", default="200000,1000000,10000000", show_default=True, help="Records in the topic, several by commas."
+)
+@click.option("--interleavings", default="like-notes,fine,skewed,one-first", show_default=True)
+@click.option("--producers", default="2,4,16", show_default=True, help="How many write to it, several by commas.")
+@click.option("--caches", default="10000,20000,50000,100000", show_default=True, help="Of the bounded restore.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Of each method; 1 for millions.")
+@click.option("--rewinding-seconds", type=click.FloatRange(1), default=90.0, show_default=True, help="Then given up.")
+@click.option("--refill", type=click.IntRange(0), default=1_000_000, show_default=True, help="Records; 0 for none.")
+@click.option("--spark", type=click.IntRange(0), default=2_000_000, show_default=True, help="The same through Spark.")
+@click.option("--page", type=click.Path(dir_okay=False), help="Write the tables and the picture into this page.")
+@click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON.")
+@click.option("--keep", is_flag=True, help="Cases of --result that are not measured now stay in it.")
+@click.option(
+    "--from", "earlier", type=click.Path(exists=True, dir_okay=False), help="Show a kept result; measure none."
+)
+@json_option
+def bench_restore(
+    sizes: str,
+    interleavings: str,
+    producers: str,
+    caches: str,
+    rounds: int,
+    rewinding_seconds: float,
+    refill: int,
+    spark: int,
+    page: str | None,
+    result: str | None,
+    keep: bool,
+    earlier: str | None,
+    as_json: bool,
+) -> int:
+    """Restoring the order of a topic, against a plain read of it; the notes' tables, completed.
+
+    Brings up two sites of its own and takes them down again. Exits with 1 when a figure is not reached.
+    """
+    from pathlib import Path
+
+    import msgspec
+
+    from zerotail.bench.restore import RestoreSettings
+    from zerotail.bench.restore import bench_restore as measure
+    from zerotail.bench.restore_page import section_of, write_page
+    from zerotail.bench.restore_result import RestoreBench
+
+    if earlier is not None:
+        found = msgspec.json.decode(Path(earlier).read_bytes(), type=RestoreBench)
+    else:
+        settings = RestoreSettings(
+            _numbers("--sizes", sizes),
+            _kinds(interleavings),
+            _numbers("--producers", producers),
+            _numbers("--caches", caches),
+            rounds,
+            rewinding_seconds,
+            refill,
+            spark,
+        )
+        kept = None
+        if keep and result is not None and Path(result).exists():
+            kept = msgspec.json.decode(Path(result).read_bytes(), type=RestoreBench)
+        found = measure(settings, lambda line: say(f"bench restore: {line}"), kept)
+    if result is not None:
+        Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    if page is not None:
+        write_page(found, Path(page))
+    if as_json:
+        print_json("bench-restore", found)
+    else:
+        print_answer(section_of(found))
+    return 0 if all(found.reached.values()) else 1
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    from zerotail.errors import Misused
+
+    words = [word.strip() for word in text.replace("_", "").split(",")]
+    if not all(word.isdigit() for word in words):
+        raise Misused(f"{option} is a list of numbers, not {text!r}.", code="ZT147", tries=[f"{option} 1000,2000"])
+    return tuple(map(int, words))
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    from zerotail.bench.interleaving import KINDS
+    from zerotail.errors import Misused
+
+    kinds = tuple(word.strip() for word in text.split(","))
+    if not set(kinds) <= set(KINDS):
+        raise Misused(f"--interleavings are {', '.join(KINDS)}, not {text!r}.", code="ZT147")
+    return kinds
+
+
 def _told_takeover(found: TakeoverResult) -> str:
     reached = {name: tick(value, sys.stdout) for name, value in found.reached.items()}
     lengths = ", ".join(f"{int(history):,}: {seconds:.2f} s" for history, seconds in found.medians_by_history.items())

@@ -47,12 +47,11 @@ COMMANDS = {
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, load, kill, cut, heal, destroy, down."),
     "drill": Entry("Rehearse", "drill", "Rehearsed disasters on real processes, with a verdict and a report."),
-    "bench": Entry(
-        "Rehearse", "bench", "What it costs, measured on real servers: flow, journal, takeover, durability."
-    ),
+    "bench": Entry("Rehearse", "bench", "What it costs, measured on real servers, beside what others do."),
     "takeover": Entry("Act", "takeover", "Make a site the active one after the other was lost."),
     "handover": Entry("Act", "handover", "Move the active role to the other site, with nothing in doubt."),
     "failback": Entry("Act", "failback", "Hand over to the preferred site."),
+    "restore": Entry("Act", "restore", "Refill and reorder a topic, without changing roles: plan, run."),
     "rejoin": Entry("Act", "rejoin", "Bring a lost site back as standby."),
     "run": Entry("Run", "run", "The processes of a site: producers, stages, the emitter, or all of them."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),

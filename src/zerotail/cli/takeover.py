@@ -28,13 +28,19 @@ if TYPE_CHECKING:
 
 _strategy_option = click.option(
     "--strategy",
-    type=click.Choice(["skip", "follower", "auto"]),
+    type=click.Choice(["skip", "follower", "auto", "ordered-refill", "unbounded", "bounded", "mirror-tail"]),
     help="How the topics of the site are filled; else as the configuration says.",
+)
+
+
+_rebuild_option = click.option(
+    "--rebuild-state", "rebuild", is_flag=True, help="Replay the restored records through the handlers, and compare."
 )
 
 
 def _statements(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
+        _rebuild_option,
         _strategy_option,
         click.option(
             "--accept-loss", is_flag=True, help="This copy may lack what was sent while exposed: go on anyway."
@@ -62,13 +68,14 @@ def plan(
     accept_lost_site: str | None,
     accept_loss: bool,
     strategy: str | None,
+    rebuild: bool,
     path: str | None,
     state: str | None,
     as_json: bool,
 ) -> None:
     """What a takeover would do now; changes nothing."""
     operator = operator_of(path, state)
-    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, strategy)
+    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, strategy, rebuild)
     show_plan(_planned(operator, site, stated).shown, as_json=as_json)
 
 
@@ -84,6 +91,7 @@ def run(
     accept_lost_site: str | None,
     accept_loss: bool,
     strategy: str | None,
+    rebuild: bool,
     plan_id: str | None,
     confirm: str | None,
     path: str | None,
@@ -95,7 +103,7 @@ def run(
     from zerotail.operate.takeover import run_takeover
 
     operator = operator_of(path, state)
-    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, strategy)
+    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, strategy, rebuild)
     planned = _planned(operator, site, stated)
     if not planned.shown.done:
         require_accepted(planned.shown, stated.flags)
@@ -121,9 +129,12 @@ def status(path: str | None, state: str | None, as_json: bool) -> int:
 @command.command("resume", epilog="Example:  zerotail takeover resume")
 @maybe_to_option
 @_strategy_option
+@_rebuild_option
 @look_options
 @json_option
-def resume(site: str | None, strategy: str | None, path: str | None, state: str | None, as_json: bool) -> None:
+def resume(
+    site: str | None, strategy: str | None, rebuild: bool, path: str | None, state: str | None, as_json: bool
+) -> None:
     """Finish a takeover that was interrupted, wherever that was."""
     from zerotail.operate.takeover import nothing_begun, resume_takeover
     from zerotail.operate.world import require_site
@@ -135,19 +146,21 @@ def resume(site: str | None, strategy: str | None, path: str | None, state: str 
     if chosen is None:
         raise nothing_begun("takeover", None)
     accepted = last.accepted if last else ()
-    planned = _planned(operator, chosen, _stated(operator, None, None, "--accept-loss" in accepted, strategy))
+    planned = _planned(operator, chosen, _stated(operator, None, None, "--accept-loss" in accepted, strategy, rebuild))
     with telling(operator, "takeover") as told:
         report = resume_takeover(told, planned)
     show_report(report, as_json=as_json)
 
 
-def _stated(operator: Operator, unfenced: str | None, lost: str | None, loss: bool, strategy: str | None) -> Statements:
+def _stated(
+    operator: Operator, unfenced: str | None, lost: str | None, loss: bool, strategy: str | None, rebuild: bool
+) -> Statements:
     from zerotail.core.takeover import Strategy
     from zerotail.operate.takeover import Statements
     from zerotail.operate.world import require_site
 
     named = [require_site(operator.configuration, name) if name else None for name in (unfenced, lost)]
-    return Statements(named[0], named[1], loss, None if strategy is None else Strategy(strategy))
+    return Statements(named[0], named[1], loss, None if strategy is None else Strategy(strategy), rebuild)
 
 
 def _planned(operator: Operator, site: str, stated: Statements) -> PlannedTakeover:

@@ -114,7 +114,7 @@ def admit_many(arrivals: Arrivals, vector: Vector, limits: Limits) -> Admission:
         end = int(newer[0])
         producers, serials, epochs, known = producers[:end], serials[:end], epochs[:end], known[:end]
     foreign = len(known) - int(np.count_nonzero(known))
-    live = known & _within_cuts(producers, serials, epochs, limits)
+    live = known & within_cuts(producers, serials, epochs, limits)
     orphans = int(np.count_nonzero(known)) - int(np.count_nonzero(live))
 
     reached = dict(vector)
@@ -149,7 +149,7 @@ def admit_many(arrivals: Arrivals, vector: Vector, limits: Limits) -> Admission:
     return Admission(accepted.tolist(), reached, repeats, orphans, foreign, held, ordered, outdated)
 
 
-def _within_cuts(producers: np.ndarray, serials: np.ndarray, epochs: np.ndarray, limits: Limits) -> np.ndarray:
+def within_cuts(producers: np.ndarray, serials: np.ndarray, epochs: np.ndarray, limits: Limits) -> np.ndarray:
     """Which records belong to the lineage: a batch has few epochs and few producers, so go by pairs of
     them.
     """

@@ -53,10 +53,26 @@ def input_content(
     """The hash of what a segment took in; `decided_at`, `version` and what operators decided about records are inputs
     of the handler, so they count.
     """
+    packed = b"".join([_RUN.pack(producer, serial, count) for producer, serial, count in runs])
+    return packed_input_content(epoch, segment, first_position, decided_at, version, packed, b"".join(digests), decided)
+
+
+def packed_input_content(
+    epoch: Epoch,
+    segment: SegmentNumber,
+    first_position: Position,
+    decided_at: int,
+    version: str,
+    runs: bytes,
+    digests: bytes,
+    decided: Sequence[Decided] = (),
+) -> bytes:
+    """The same for runs and digests that are laid out already: each run as producer, serial and count in 4, 8 and 4
+    bytes, each digest in 8.
+    """
     code = version.encode()
     parts = [_HEADER.pack(epoch, segment, first_position, decided_at), len(code).to_bytes(2, "little"), code]
-    parts += [_RUN.pack(producer, serial, count) for producer, serial, count in runs]
-    parts += digests
+    parts += [runs, digests]
     for place, decision in decided:
         parts += [_DECISION.pack(place, decision.remedy.number, len(decision.value)), decision.value]
     return sha256(b"".join(parts)).digest()

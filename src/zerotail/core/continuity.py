@@ -128,7 +128,7 @@ def content_of(row: SegmentRow, values: Values, owed: Owed) -> Content:
 
 def follow(before: Head, row: SegmentRow, content: Content) -> Head | Fault:
     """The head behind a stored segment, or what is wrong with it."""
-    return _find_misplaced(before, row) or _find_unlinked(before, row, content) or _behind(before, row, content)
+    return find_misplaced(before, row) or _find_unlinked(before, row, content) or _behind(before, row, content)
 
 
 def find_wrong_head(reached: Head, stored: Head) -> Fault | None:
@@ -149,7 +149,8 @@ def find_wrong_head(reached: Head, stored: Head) -> Fault | None:
     return None
 
 
-def _find_misplaced(before: Head, row: SegmentRow) -> Fault | None:
+def find_misplaced(before: Head, row: SegmentRow) -> Fault | None:
+    """What is wrong with a segment's numbers, as far as they can be told without its values."""
     expected = SegmentNumber(before.segment + 1)
 
     def fault(rule: str, what: str, record: RecordName | None = None) -> Fault:

@@ -46,6 +46,19 @@ class Strategy(StrEnum):
     """What the follower had not written yet is appended: they hold the whole journal, in order."""
     AUTO = "auto"
     """As `follower` where one has been at work and the tail is short, else as `skip`."""
+    ORDERED_REFILL = "ordered-refill"
+    """What is missing is written in order, and all of it is read back and proven."""
+    UNBOUNDED = "unbounded"
+    """They are completed, and read in journal order and proven, with whatever memory that takes."""
+    BOUNDED = "bounded"
+    """The same with limited memory."""
+    MIRROR_TAIL = "mirror-tail"
+    """What a mirror brought is kept; the tail is written, read in order and proven."""
+
+    @property
+    def proves(self) -> bool:
+        """Whether the records are read and proven before the stages go live."""
+        return self not in (Strategy.SKIP, Strategy.FOLLOWER, Strategy.AUTO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,12 @@ from zerotail.ports import (
     ReadLogEnd,
     RecordStep,
     Refused,
+    RestoreTopic,
     SiteObserved,
     StopWaiting,
     StoreStart,
     Story,
+    TopicRestored,
 )
 
 _SHORT_TAIL = 50_000
@@ -67,6 +69,8 @@ class Pipeline:
     stored: frozenset[StageName] = frozenset()
     """Stages that go on with the state in the database: they need no replay."""
     strategy: Strategy = Strategy.SKIP
+    rebuild: bool = False
+    """Whether handlers are run over the restored records, and their state compared with the database's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,8 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
                     replayed += yield from _replay(stage, pipeline.producers[stage.name])
             case Step.FILL:
                 for stage in pipeline.stages:
-                    refilled += yield from _fill(stage, plan, pipeline.strategy)
+                    filled = yield from _fill(stage, plan, pipeline.strategy, rebuild=pipeline.rebuild)
+                    refilled += filled
             case Step.HANDSHAKE:
                 yield from _claim_lanes(pipeline, plan)
             case Step.GO_LIVE:
@@ -180,9 +185,9 @@ def _start(read: JournalRead, producers: Sequence[ProducerNumber]) -> Head:
     return first_head(read.standing.epoch, producers)
 
 
-def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy) -> Story[int]:
-    """Step 6: append what the strategy asks for. Stages begin where this site's topic ends then; nothing older is
-    read, however long the history is.
+def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool = False) -> Story[int]:
+    """Step 6: append what the strategy asks for, and prove it where it does. Stages begin where this site's topic ends
+    then; nothing older is read, however long the history is.
     """
     seen = yield ObserveSite(plan.site)
     if not isinstance(seen, SiteObserved):
@@ -190,9 +195,11 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy) -> Story[int]:
     topic = topic_at(stage.topic, seen.standing.rejoined.get(plan.site))
     end = yield ReadLogEnd(topic, stage.partition)
     followed = Followed(waits_for="Kafka does not answer")
-    if isinstance(end, LogEnd):
+    if isinstance(end, LogEnd) and strategy.proves:
+        followed = yield from _restore(stage, plan, strategy, rebuild=rebuild)
+    elif isinstance(end, LogEnd):
         followed = yield from _append_tail(stage, topic, end, strategy)
-    if followed.waits_for and strategy is Strategy.FOLLOWER:
+    if followed.waits_for and (strategy is Strategy.FOLLOWER or strategy.proves):
         raise Unfinished(
             f"the topic {topic} could not be completed: {followed.waits_for}.",
             code="ZT407",
@@ -205,6 +212,18 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy) -> Story[int]:
         stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)
         _require_done(stored, f"store where {stage.name} begins")
     return followed.appended
+
+
+def _restore(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool) -> Story[Followed]:
+    """Complete the topic and prove it by the journal; what does not come to the recorded hashes is `Broken`."""
+    restored = yield RestoreTopic(plan.site, stage.name, stage.partition, strategy.value, rebuild)
+    match restored:
+        case TopicRestored():
+            return Followed(restored.written, 0)
+        case Refused():
+            return Followed(waits_for=restored.reason)
+        case _:
+            return Followed(waits_for="Kafka or the database does not answer")
 
 
 def _append_tail(stage: Stage, topic: TopicName, end: LogEnd, strategy: Strategy) -> Story[Followed]:

@@ -144,3 +144,13 @@ def _translated(client: Admin, topic: TopicName, error: KafkaException) -> Unava
     if error.args[0].name() == _NO_TOPIC:
         return MissingTopicError(f"Kafka has no topic {topic}.", code="ZT501")
     return Unavailable(f"Kafka does not answer: {client.reason(error)}", code="ZT502")
+
+
+def remove_topic(client: Admin, topic: TopicName | str) -> None:
+    """Remove a topic with everything in it; one that is not there stays gone."""
+    removed = client.delete_topics([str(topic)], request_timeout=_TIMEOUT_SECONDS)
+    try:
+        removed[str(topic)].result()
+    except KafkaException as error:
+        if error.args[0].name() != _NO_TOPIC:
+            raise Unavailable(f"topic {topic} could not be removed: {client.reason(error)}", code="ZT502") from error

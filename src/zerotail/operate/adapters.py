@@ -117,6 +117,7 @@ class BadDayAdapters(SiteAdapters):
             ports.ChangeEpoch: self._change_epoch,
             ports.StoreStart: lambda e: self._write(e.site, lambda c: failover.store_start(c, e)),
             ports.ReadLogEnd: self._read_end,
+            ports.RestoreTopic: self._restore_topic,
             ports.RecordStep: self._record_step,
             ports.ObserveDrained: lambda e: self._read(e.site, owed.observe_drained),
             ports.ShutDown: self._shut_down,
@@ -141,6 +142,12 @@ class BadDayAdapters(SiteAdapters):
         if self._opening is not None:
             self._opening.join()
         return self._ends.read(effect)
+
+    def _restore_topic(self, effect: ports.RestoreTopic) -> Any:
+        # Hundreds of milliseconds to import, and most takeovers restore nothing.
+        from zerotail.operate.restoring import restore_topic
+
+        return _answered(lambda: restore_topic(self._configuration, effect))
 
     def close(self) -> None:
         """Give back every session and client."""
@@ -267,7 +274,7 @@ def _wait_until_promoted(dsn: str) -> ports.Done:
     return ports.Done()
 
 
-def _answered(work: Callable[[], ports.Done]) -> Any:
+def _answered(work: Callable[[], ports.Done | ports.TopicRestored]) -> Any:
     """What came of it, as an answer to an effect."""
     try:
         return work()

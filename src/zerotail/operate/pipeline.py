@@ -40,7 +40,13 @@ class HandlerByName:
         return list(_handler(self.path).apply(record, state, given))
 
 
-def read_pipeline(configuration: Configuration, connection: Connection, strategy: Strategy = Strategy.SKIP) -> Pipeline:
+def read_pipeline(
+    configuration: Configuration,
+    connection: Connection,
+    strategy: Strategy = Strategy.SKIP,
+    *,
+    rebuild: bool = False,
+) -> Pipeline:
     """What the configuration names, with the partitions and producer numbers that a database knows."""
     stages = [
         Stage(
@@ -61,6 +67,7 @@ def read_pipeline(configuration: Configuration, connection: Connection, strategy
         {lane: ReceiverClass(configuration.channels[lane.channel].receiver) for lane in lanes},
         stored=frozenset(name for name, settings in configuration.stages.items() if settings.state == "database"),
         strategy=strategy,
+        rebuild=rebuild,
     )
 
 

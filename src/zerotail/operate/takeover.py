@@ -31,6 +31,8 @@ class Statements:
     loss: bool = False
     strategy: Strategy | None = None
     """How topics are filled; else as the configuration says."""
+    rebuild: bool = False
+    """Handlers are run over the restored records, and their state is compared."""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -49,6 +51,7 @@ class PlannedTakeover:
     alone: bool
     """The site is active already and goes on without the other one."""
     strategy: Strategy = Strategy.SKIP
+    rebuild: bool = False
 
 
 def plan_takeover(
@@ -67,6 +70,12 @@ def plan_takeover(
     else:
         steps = plans.plan_takeover(view, accept_loss=statements.loss)
     strategy = strategy_of(configuration, statements.strategy)
+    if statements.rebuild and not strategy.proves:
+        raise Misused(
+            f"--rebuild-state needs every record in order, and {strategy} does not read them.",
+            code="ZT142",
+            tries=["--strategy ordered-refill", "--strategy unbounded", "--strategy bounded"],
+        )
     needs = []
     if steps.steps:
         needs += [f"--accept-lost-site {other}"] if alone else []
@@ -81,7 +90,7 @@ def plan_takeover(
         steps=tuple(_told(configuration, steps, step, other, strategy) for step in steps.steps),
         needs=tuple(needs),
     )
-    return PlannedTakeover(shown, steps, alone, strategy)
+    return PlannedTakeover(shown, steps, alone, strategy, statements.rebuild)
 
 
 def run_takeover(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...]) -> ActReport:
@@ -111,7 +120,7 @@ def nothing_begun(act: str, site: SiteName | None) -> Refused:
 
 def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...], *, resumed: bool) -> ActReport:
     plan, steps = planned.shown, planned.steps
-    pipeline = pipeline_at(operator.configuration, plan.site, planned.strategy)
+    pipeline = pipeline_at(operator.configuration, plan.site, planned.strategy, rebuild=planned.rebuild)
     note = operator.notebook.find_unfinished((TAKEOVER,), plan.site) if resumed else None
     began = time.monotonic()
     with acting(operator, plan, accepted, note) as act:
@@ -153,11 +162,13 @@ def strategy_of(configuration: Configuration, stated: Strategy | None = None) ->
     return Strategy(wanted)
 
 
-def pipeline_at(configuration: Configuration, site: SiteName, strategy: Strategy | None = None) -> Pipeline:
+def pipeline_at(
+    configuration: Configuration, site: SiteName, strategy: Strategy | None = None, *, rebuild: bool = False
+) -> Pipeline:
     """The configured system, with what the database of this site knows of it."""
     dsn = configuration.sites[site].database.dsn.reveal()
     with session(dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
-        return read_pipeline(configuration, connection, strategy_of(configuration, strategy))
+        return read_pipeline(configuration, connection, strategy_of(configuration, strategy), rebuild=rebuild)
 
 
 def site_number(configuration: Configuration, site: SiteName) -> int:
@@ -199,7 +210,8 @@ def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: S
                 Strategy.FOLLOWER: "what the follower had not written yet",
                 Strategy.AUTO: "what the follower had not written yet, if that is little",
             }
-            return f"{STEP_NAMES[step]}: append {appended[strategy]}; stages begin where the topics end then"
+            what = appended.get(strategy, f"what is missing and prove it by the journal ({strategy})")
+            return f"{STEP_NAMES[step]}: append {what}; stages begin where the topics end then"
         case Step.HANDSHAKE:
             return f"{STEP_NAMES[step]}: shut older senders out at receivers that remember"
         case _:

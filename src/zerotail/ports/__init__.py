@@ -30,10 +30,12 @@ from zerotail.ports.bad_day import (
     ReadJournal,
     RecordRejoined,
     RecordStep,
+    RestoreTopic,
     ShutDown,
     SiteObserved,
     StopWaiting,
     StoreStart,
+    TopicRestored,
 )
 from zerotail.ports.outside import (
     Accepted,
@@ -115,6 +117,7 @@ __all__ = [
     "RecordStep",
     "Refused",
     "RequestAgain",
+    "RestoreTopic",
     "Result",
     "SendEmissions",
     "SendRecords",
@@ -129,5 +132,6 @@ __all__ = [
     "Submit",
     "Submitted",
     "Superseded",
+    "TopicRestored",
     "Unreachable",
 ]

@@ -85,6 +85,24 @@ class StoreStart(Effect, frozen=True):
     hint: Hint
 
 
+class RestoreTopic(Effect, frozen=True):
+    """Complete a stage's topic at a site and prove it by the journal; with `rebuild`, through the handler as well."""
+
+    site: SiteName
+    stage: StageName
+    partition: PartitionNumber
+    strategy: str
+    rebuild: bool
+
+
+class TopicRestored(Result, frozen=True):
+    """The topic holds all of the journal, and it was proven."""
+
+    written: int
+    records: int
+    """That were read in order."""
+
+
 class ReadJournal(Effect, frozen=True):
     """Read segments of the order journal with the values of their records, behind a segment."""
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from zerotail.core.admission import Limits, within_cuts
 from zerotail.core.identity import Offset
 from zerotail.core.order import Numbers
 from zerotail.core.record import HEADER_NAME, decode_column
@@ -59,6 +60,17 @@ class Batch:
             offsets=offsets[own],
             foreign=len(own) - int(own.sum()),
         )
+
+    @classmethod
+    def within(cls, payload: pa.RecordBatch, limits: Limits) -> Batch:
+        """The same without records of another history, which are counted as foreign."""
+        found = decode_column(payload.column(HEADER_NAME))
+        kept = ~found.own | within_cuts(found.producers, found.serials, found.epochs, limits)
+        if kept.all():
+            return cls.of(payload)
+        batch = cls.of(payload.filter(pa.array(kept)))
+        orphans = len(kept) - int(np.count_nonzero(kept))
+        return cls(batch.payload, batch.producers, batch.serials, batch.offsets, batch.foreign + orphans)
 
     def __len__(self) -> int:
         return len(self.producers)

@@ -1,0 +1,182 @@
+"""The section of `docs/benchmarks.md` about restores, and its picture, made from a result and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from zerotail.bench.restore_result import RestoreBench, RestoreCase, RestoreRow, Spread
+
+BEGIN, END = "<!-- bench restore: made by the command -->", "<!-- end of bench restore -->"
+PICTURE = "bench-restore.svg"
+_METHODS = {
+    "unbounded": "unbounded",
+    "bounded": "bounded",
+    "checked": "unbounded, every value hashed",
+    "dictionary": "the notes' first program",
+    "rewinding": "the notes' second program",
+}
+_COLUMNS = (
+    *("method", "cache", "polls", "first hits", "cache hits", "peak cache", "share"),
+    *("reads", "time (s)", "ratio", "ratio of CPU", "growth"),
+)
+_WIDTH, _BAR, _GAP, _LEFT = 860, 14, 5, 250
+_COLOURS = {"unbounded": "#2a78b8", "bounded": "#5aa469"}
+
+
+def write_page(found: RestoreBench, page: Path) -> None:
+    """Put the section into the page, in the place of an earlier one, and the picture beside it."""
+    text = page.read_text(encoding="utf-8") if page.exists() else "# Benchmarks\n"
+    section = f"{BEGIN}\n{section_of(found)}\n{END}"
+    if BEGIN in text:
+        before, _, rest = text.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        text = before + section + after
+    else:
+        text = f"{text.rstrip()}\n\n{section}\n"
+    page.write_text(text, encoding="utf-8")
+    (page.parent / PICTURE).write_text(picture_of(found), encoding="utf-8")
+
+
+def section_of(found: RestoreBench) -> str:
+    """The tables, in Markdown."""
+    lines = ["## Restoring order", "", *_introduction(found), "", f"![time beside a plain read]({PICTURE})", ""]
+    for case in found.cases:
+        lines += [*_table(case), ""]
+    return "\n".join([*lines, *_refill(found), *_spark(found)]).rstrip() + "\n"
+
+
+def _introduction(found: RestoreBench) -> Iterator[str]:
+    yield (
+        "Made by `zerotail bench restore`. Values of 100 bytes; each figure from a process of its own, on a real "
+        "broker, with the journal in a real database and every segment proven. *Ratio* is to a plain read of the same "
+        "topic by the same client in the same round, which also takes value and header out of every record: by the "
+        "clock, and of processor time, which does not depend on who else uses the machine. *Growth* "
+        "is by how much the process grew, as the operating system saw it. Several rounds give median (least–most)."
+    )
+    yield ""
+    said = {
+        "every_cell_finished": "every restore finishes",
+        "fitting_ratio": "at most 1.25 times a plain read when the disorder fits the cache, by the clock",
+        "fitting_cpu_ratio": "the same of processor time",
+        "other_ratio": "at most 1 + number of producers times otherwise",
+        "cache_within_limit": "the cache never holds more than its limit",
+        "spark_ratio": "through Spark at most 1.15 times a plain read through Spark",
+        "refill_ratio": "the ordered refill writes at least 70 % as fast as a plain producer",
+    }
+    for name, reached in found.reached.items():
+        yield f"- {said[name]}: **{'reached' if reached else 'not reached'}**"
+
+
+def _table(case: RestoreCase) -> Iterator[str]:
+    yield (
+        f"### {case.records:,} records, {case.producers} producers, {case.interleaving}\n\n"
+        f"Plain read {_spread(case.plain_seconds.median, case.plain_seconds.least, case.plain_seconds.most)} s."
+    )
+    yield ""
+    names = [
+        "method",
+        "cache",
+        "polls",
+        "first hits",
+        "cache hits",
+        "peak cache",
+        "share",
+        "reads",
+        "time (s)",
+        "ratio",
+        "growth",
+    ]
+    yield f"| {' | '.join(names)} |"
+    yield "|" + "---|" * len(names)
+    for row in case.rows:
+        yield _line(case, row)
+
+
+def _line(case: RestoreCase, row: RestoreRow) -> str:
+    cache = f"{row.cache:,}" if row.cache else "–"
+    seconds = _spread(row.seconds.median, row.seconds.least, row.seconds.most)
+    ratio = _spread(row.ratio.median, row.ratio.least, row.ratio.most)
+    if not row.finished:
+        seconds = f"given up after {row.seconds.median:.0f}, at {row.records / case.records:.0%}"
+        ratio = f"> {row.ratio.median:.1f}"
+    cpu = ("" if row.finished else "> ") + _told(row.cpu_ratio)
+    return (
+        f"| {_METHODS[row.method]} | {cache} | {row.polls:,} | {row.first_hits:,} | {row.cache_hits:,} | "
+        f"{row.peak_cache:,} | {row.cache_ratio:.0%} | {row.reads:.2f} | {seconds} | {ratio} | {cpu} | "
+        f"{row.peak_memory_bytes / 1e6:,.0f} MB |"
+    )
+
+
+def _spread(median: float, least: float, most: float) -> str:
+    return f"{median:.2f}" if least == most else f"{median:.2f} ({least:.2f}–{most:.2f})"
+
+
+def _refill(found: RestoreBench) -> Iterator[str]:
+    refill = found.refill
+    if refill is None:
+        return
+    ours, plain = refill.records_per_second, refill.plain_records_per_second
+    yield "### Ordered refill"
+    yield ""
+    yield (
+        f"{refill.records:,} records of {refill.producers} producers, in runs of about 10, read from their rows, "
+        f"merged in journal order, hashed, proven and written: **{ours.median:,.0f} records/s** "
+        f"({ours.least:,.0f}–{ours.most:,.0f}). Plain producing of the same messages with the same headers from "
+        f"memory: {plain.median:,.0f} ({plain.least:,.0f}–{plain.most:,.0f}). Ratio {refill.ratio.median:.2f} "
+        f"({refill.ratio.least:.2f}–{refill.ratio.most:.2f}); the process grew by "
+        f"{refill.peak_memory_bytes / 1e6:,.0f} MB."
+    )
+
+
+def _spark(found: RestoreBench) -> Iterator[str]:
+    spark = found.spark
+    if spark is None:
+        return
+    yield ""
+    yield "### Through Spark"
+    yield ""
+    yield (
+        f"{spark.records:,} records of {spark.producers} producers, {spark.interleaving}, one partition, one session, "
+        f"in turns: in order {_told(spark.seconds)} s, sorted {_told(spark.sorted_seconds)} s, a plain read through "
+        f"`mapInArrow` {_told(spark.plain_seconds)} s. Ratio of the first to the last {_told(spark.ratio)}."
+    )
+
+
+def _told(spread: Spread) -> str:
+    return _spread(spread.median, spread.least, spread.most)
+
+
+def picture_of(found: RestoreBench) -> str:
+    """Bars of the ratios, one group for each log, and a line where a plain read stands."""
+    bars = [
+        (f"{_short(case.records)} {case.interleaving} {case.producers}p", row)
+        for case in found.cases
+        for row in case.rows
+        if row.method in _COLOURS
+    ]
+    return "\n".join(_svg(bars)) + "\n"
+
+
+def _svg(bars: Sequence[tuple[str, RestoreRow]]) -> Iterator[str]:
+    most = max((row.ratio.median for _, row in bars), default=1.0)
+    scale = (_WIDTH - _LEFT - 70) / most
+    height = 40 + len(bars) * (_BAR + _GAP)
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif">'
+    yield f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>'
+    yield '<text x="10" y="20" font-size="13" fill="#222">time as a multiple of a plain read of the same topic</text>'
+    for place, (name, row) in enumerate(bars):
+        y = 32 + place * (_BAR + _GAP)
+        label = f"{name} {row.method}" + (f" {_short(row.cache)}" if row.cache else "")
+        width = row.ratio.median * scale
+        yield f'<text x="{_LEFT - 8}" y="{y + 11}" font-size="10" text-anchor="end" fill="#222">{escape(label)}</text>'
+        yield f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_BAR}" fill="{_COLOURS[row.method]}"/>'
+        yield f'<text x="{_LEFT + width + 5:.1f}" y="{y + 11}" font-size="10" fill="#222">{row.ratio.median:.2f}</text>'
+    x = _LEFT + scale
+    yield f'<line x1="{x:.1f}" y1="28" x2="{x:.1f}" y2="{height - 6}" stroke="#b03030" stroke-dasharray="4 3"/>'
+    yield "</svg>"
+
+
+def _short(count: int) -> str:
+    return f"{count // 1_000_000}M" if count >= 1_000_000 else f"{count // 1000}k"

@@ -1,0 +1,39 @@
+"""The places of a configured topic at a site."""
+
+from __future__ import annotations
+
+from zerotail.config import Configuration
+from zerotail.core.identity import PartitionNumber, SiteName, TopicName
+from zerotail.errors import Misused
+from zerotail.operate.pipeline import transforms_of
+from zerotail.restore.place import Place
+from zerotail.running.parts import consumer_of
+from zerotail.running.prepare import cluster_of, topics_of
+
+
+def places_of(configuration: Configuration, site: SiteName, topic: str, partition: int | None = None) -> list[Place]:
+    """One place for each partition of a topic, or the one that was asked for."""
+    name = next((known for known in configuration.topics if known == topic), None)
+    if name is None:
+        raise Misused(
+            f"the configuration has no topic {topic!r}.",
+            code="ZT140",
+            tries=[f"one of: {', '.join(configuration.topics)}"],
+        )
+    shapes = topics_of(configuration)
+    partitions = range(shapes[TopicName(name)].partitions)
+    if partition is not None and partition not in partitions:
+        raise Misused(f"topic {topic} has the partitions 0 to {partitions[-1]}, not {partition}.", code="ZT141")
+    return [
+        Place(
+            cluster=cluster_of(configuration, site),
+            dsn=configuration.sites[site].database.dsn.reveal(),
+            site=site,
+            stage=consumer_of(configuration, TopicName(name)),
+            topic=TopicName(name),
+            partition=PartitionNumber(number),
+            shape=shapes[TopicName(name)],
+            transforms=transforms_of(configuration),
+        )
+        for number in ([partition] if partition is not None else partitions)
+    ]

@@ -1,0 +1,69 @@
+"""What is restored: one partition of a topic at one site, by the journal of the stage that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from zerotail.core.admission import Limits
+from zerotail.core.epoch import topic_at
+from zerotail.core.identity import PartitionNumber, SiteName, StageName, TopicName
+from zerotail.core.restoration.journal import Journal
+from zerotail.deadline import Deadline
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import TopicSettings
+from zerotail.kafka.partition_log import READ_AHEAD_BYTES, ROWS_PER_POLL, PartitionLog
+from zerotail.postgres.connection import session, snapshot
+from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.reading import Sources, Transforms, find_sources
+from zerotail.postgres.restoring import read_whole_journal
+
+_CONNECT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One partition, and where its log and its journal are."""
+
+    cluster: Cluster
+    dsn: str = field(repr=False)
+    site: SiteName
+    stage: StageName
+    topic: TopicName
+    """As the configuration calls it; at a site that came back, the log has the epoch in its name."""
+    partition: PartitionNumber
+    shape: TopicSettings
+    """How a topic is made that is to hold the same records."""
+    transforms: Transforms = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the database says about a place, in one snapshot."""
+
+    journal: Journal
+    limits: Limits
+    sources: Sources
+    topic: TopicName
+    """The log's name at this site."""
+
+    def log(
+        self, place: Place, *, rows_per_poll: int = ROWS_PER_POLL, read_ahead_bytes: int = READ_AHEAD_BYTES
+    ) -> PartitionLog:
+        """The log of the place, with what counts of each epoch."""
+        return PartitionLog(place.cluster, self.topic, place.partition, self.limits, rows_per_poll, read_ahead_bytes)
+
+    def log_named(self, place: Place, topic: TopicName) -> PartitionLog:
+        """Another log of the same records."""
+        return replace(self.log(place), topic=topic)
+
+
+def read_recorded(place: Place) -> Recorded:
+    """Read the journal, the epochs and where records come from; `Broken` when the journal is damaged."""
+    with session(place.dsn, Deadline.after(_CONNECT_SECONDS)) as connection, snapshot(connection):
+        standing = read_standing(connection)
+        return Recorded(
+            read_whole_journal(connection, place.stage, place.partition),
+            standing.lineage.limits(place.partition),
+            find_sources(connection, place.stage, place.partition, place.transforms),
+            topic_at(place.topic, standing.rejoined.get(place.site)),
+        )

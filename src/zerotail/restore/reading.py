@@ -1,0 +1,120 @@
+"""A disordered partition as a sequence in journal order: what is handed out has been proven.
+
+    with open_partition(place) as records:
+        for batch in records:
+            apply(batch.column("value"))
+
+A batch has the columns `zt` (the header), `offset` and `value`. A record leaves when the whole segment that it stands
+in came to its recorded chain; until then it is held back, a segment at the most.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from zerotail.core.identity import Offset, Position
+from zerotail.core.record import digest_of
+from zerotail.core.restoration import Restored, Statistics, bounded, unbounded
+from zerotail.core.restoration.forecast import RestoreStrategy
+from zerotail.core.restoration.journal import rest_of
+from zerotail.core.restoration.proof import DifferentSegmentError, Proof, different_record
+from zerotail.deadline import Deadline
+from zerotail.errors import Broken
+from zerotail.postgres.connection import session, snapshot
+from zerotail.postgres.reading import read_values
+from zerotail.restore.plan import share_memory
+from zerotail.restore.seen import Seen
+
+_CONNECT_SECONDS = 30.0
+_BEGINNING = Position(0)
+
+
+class InOrder(Iterator[pa.RecordBatch]):
+    """The records of a partition from a position on, in journal order, each proven before it leaves."""
+
+    def __init__(
+        self,
+        restored: Restored,
+        proof: Proof,
+        first_position: Position = _BEGINNING,
+        named: Callable[[DifferentSegmentError], Broken] = lambda different: different,
+    ) -> None:
+        self._restored = restored
+        self._named = named
+        self._batches = self._proven(first_position)
+        self.proof = proof
+
+    def __next__(self) -> pa.RecordBatch:
+        return next(self._batches)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What was done so far."""
+        return self._restored.statistics
+
+    @property
+    def live_offset(self) -> Offset | None:
+        """Where a consumer goes on in the log, behind what is journaled."""
+        return self._restored.live_offset
+
+    def _proven(self, first_position: Position) -> Iterator[pa.RecordBatch]:
+        position = self.proof.position
+        held: deque[pa.RecordBatch] = deque()
+        for batch in self._restored:
+            try:
+                self.proof.check(batch)
+            except DifferentSegmentError as different:
+                raise self._named(different) from different
+            held.append(batch)
+            proven = self.proof.proven_position
+            while held and position < proven:
+                rows = min(held[0].num_rows, proven - position)
+                ready = held[0].slice(0, rows)
+                if rows == held[0].num_rows:
+                    held.popleft()
+                else:
+                    held[0] = held[0].slice(rows)
+                first, position = position, Position(position + rows)
+                if position > first_position:
+                    yield ready.slice(max(0, first_position - first))
+        self.proof.require_complete()
+
+
+def open_in_order(
+    seen: Seen, first_position: Position = _BEGINNING, offset: Offset | None = None, *, check_values: bool = True
+) -> InOrder:
+    """Begin to read the log of a place in order, by the strategy of its plan; `offset` where nothing before counts."""
+    journal = seen.recorded.journal
+    if first_position >= journal.order.next_position:
+        start, segment = journal.order.next_position, len(journal.segments) + 1
+    else:
+        row = journal.segment_at(first_position)
+        start, segment = row.first_position, row.segment
+    order = rest_of(journal.order, start)
+    if seen.plan.chosen is RestoreStrategy.BOUNDED:
+        memory, limit = share_memory(journal, seen.state, seen.wish)
+        log = seen.recorded.log(
+            seen.place, rows_per_poll=memory.rows_per_poll, read_ahead_bytes=memory.read_ahead_bytes
+        )
+        restored = bounded(order, log, limit)
+    else:
+        restored = unbounded(order, seen.recorded.log(seen.place).open(offset))
+    proof = Proof(journal, segment, values=check_values)
+    return InOrder(restored, proof, first_position, partial(_named, seen))
+
+
+def _named(seen: Seen, different: DifferentSegmentError) -> Broken:
+    """The record whose digest is not that of its row, where one can be named."""
+    journal, row = seen.recorded.journal, different.row
+    with session(seen.place.dsn, Deadline.after(_CONNECT_SECONDS)) as connection, snapshot(connection):
+        values = read_values(connection, seen.recorded.sources, seen.place.partition, [row])
+    for place, digest in enumerate(different.digests, row.first_position):
+        producer, serial = journal.order.record_at(Position(place))
+        stored = values.get(producer, {}).get(serial)
+        if stored is not None and digest_of(stored) != digest:
+            return different_record(journal, Position(place), producer, serial)
+    return different

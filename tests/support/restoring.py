@@ -1,0 +1,104 @@
+"""Disasters on real servers: a journal in a database of its own, and a topic in any state."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from support.disasters import refill_by_others
+from support.journal import FIRST, SETTLE, Books, Taken, new_database
+from zerotail.core.identity import Epoch, PartitionNumber, ProducerNumber, Serial, SiteName, TopicName, epoch_of
+from zerotail.core.record import Header, digest_of, encode
+from zerotail.core.restoration.forecast import RestoreStrategy
+from zerotail.deadline import Deadline
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
+from zerotail.kafka.partition_log import PartitionLog
+from zerotail.kafka.plain_writer import write_plainly
+from zerotail.lab.layout import Layout
+from zerotail.postgres.connection import connect
+from zerotail.postgres.schema import apply_schema
+from zerotail.restore import Place, Wish, plan_restore, run_restore
+from zerotail.restore.report import PartitionReport
+
+EPOCH = epoch_of(1, 0)
+SHAPE = TopicSettings(partitions=1, copies=1)
+_names = itertools.count(1)
+Kept = tuple[int, int, bytes]
+"""Producer, serial, value."""
+
+
+@dataclass(frozen=True)
+class Disaster:
+    """A journal and a topic."""
+
+    place: Place
+    taken: tuple[Taken, ...]
+
+    def run(self, strategy: str, *, cache: int | None = None, into: str | None = None) -> PartitionReport:
+        wish = Wish(RestoreStrategy(strategy), cache_messages=cache, into=None if into is None else TopicName(into))
+        return run_restore(plan_restore(self.place, wish))
+
+    def run_collecting(self, strategy: str, cache: int | None = None) -> tuple[PartitionReport, list[bytes]]:
+        values: list[bytes] = []
+        wish = Wish(RestoreStrategy(strategy), cache_messages=cache)
+        report = run_restore(
+            plan_restore(self.place, wish), consume=lambda batch: values.extend(batch.column("value").to_pylist())
+        )
+        return report, values
+
+    def content(self, topic: str | None = None) -> list[Kept]:
+        """What a reader of committed records sees, in the order of the log."""
+        log = PartitionLog(self.place.cluster, TopicName(topic or self.place.topic), FIRST)
+        return [
+            (producer, serial, value)
+            for batch in log.open(None)
+            for producer, serial, value in zip(
+                batch.producers.tolist(),
+                batch.serials.tolist(),
+                batch.payload.column("value").to_pylist(),
+                strict=True,
+            )
+        ]
+
+
+def cluster_of(lab: Layout) -> Cluster:
+    return Cluster(f"127.0.0.1:{lab.cluster(SiteName('east'))[0].port}")
+
+
+def make_disaster(lab: Layout, seed: int, segments: int = 12, most: int = 60) -> Disaster:
+    """A journal of some segments of two producers; the topic does not exist yet."""
+    chance = Random(seed)
+    _, dsn = new_database(lab)
+    with connect(dsn, Deadline.after(30)) as session:
+        apply_schema(session)
+        books = Books(session, seed)
+        for _ in range(segments):
+            books.settle(FIRST, chance.randint(1, most), chance.randint(0, most), emitting=False)
+    topic = TopicName(f"disaster-{next(_names)}-{seed}")
+    place = Place(cluster_of(lab), dsn, SiteName("east"), SETTLE, topic, FIRST, SHAPE)
+    return Disaster(place, tuple(books.taken[SETTLE, FIRST]))
+
+
+def write_log(place: Place, records: Iterable[Kept], epoch: Epoch = EPOCH, topic: str | None = None) -> None:
+    """Append records to the topic, as anybody might."""
+    name = TopicName(topic or place.topic)
+    ensure_topic(admin_client(place.cluster), name, SHAPE)
+    write_plainly(
+        place.cluster,
+        name,
+        PartitionNumber(0),
+        (
+            (value, encode(Header(epoch, ProducerNumber(producer), Serial(serial), digest_of(value))))
+            for producer, serial, value in records
+        ),
+    )
+
+
+def disorder(taken: Sequence[Taken], seed: int, *, mean_run: int = 40, repeats: float = 0.2) -> list[Kept]:
+    """The same records as independent producers write them again, some of them twice."""
+    values = {(producer, serial): value for producer, serial, value in taken}
+    names = refill_by_others(seed, tuple((p, s) for p, s, _ in taken), mean_run, repeats)
+    return [(*name, values[name]) for name in names]
