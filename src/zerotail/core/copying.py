@@ -160,6 +160,6 @@ def _recreated(place: Place | None, end: TargetEnd) -> Stop:
     reached = place.next_offset if place else Offset((end.last_copied or 0) + 1)
     return Stop(
         Kind.RECREATED,
-        f"the source's topic was deleted and made again; the old one was copied up to {reached}, and the offsets of the "
-        "new one begin anew",
+        f"the source's topic was deleted and made again; the old one was copied up to {reached}, and the offsets of "
+        "the new one begin anew",
     )

@@ -1,14 +1,14 @@
 """Mirrors as flows: which cluster is copied into which one, under which names, and whether that is sound.
 
-    active-passive   one flow; the target is read only when the source is lost active-active    two flows, one each
-    way; only records that were written locally are copied, so each event crosses once hub-and-spoke    a flow from
-    every spoke into the hub, or from the hub to every spoke stretch          no flow: one cluster over several sites
-    copies by itself
+    active-passive   one flow; the target is read only when the source is lost
+    active-active    two flows, one each way; only what was written locally is copied, so each event crosses once
+    hub-and-spoke    a flow from every spoke into the hub, or from the hub to every spoke
+    stretch          no flow: one cluster over several sites copies by itself
 
-Three principles are checked. A cluster per site: a flow joins two different clusters. Each event is copied once between
-two sites: no two flows take the same topic the same way, and what came is not sent back. Read remotely, write locally: a
-flow runs at its target, because records that were read and not yet written are still safe at the source, while records
-that a cut link keeps a producer from writing fill its memory.
+Three principles are checked. A cluster per site: a flow joins two different clusters. Each event is copied once
+between two sites: no two flows take the same topic the same way, and what came is not sent back. Read remotely, write
+locally: a flow runs at its target, because records that were read and not yet written are still safe at the source,
+while records that a cut link keeps a producer from writing fill its memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Flow:
         return self.topology == "active-active"
 
     def takes(self, topic: str) -> bool:
-        """Whether a topic of the source is copied: it fits a pattern, is nobody's bookkeeping, and is no copy itself."""
+        """Whether a topic of the source is copied: it fits a pattern, and is neither bookkeeping nor a copy itself."""
         if _INTERNAL.fullmatch(topic) or not any(re.fullmatch(pattern, topic) for pattern in self.patterns):
             return False
         return self.names == "identity" or not topic.startswith(tuple(f"{name}{_SEPARATOR}" for name in self.clusters))
@@ -109,8 +109,8 @@ def check_principles(
 ) -> tuple[Principle, ...]:
     """The three principles for all flows together.
 
-    `brokers` are the addresses of each cluster, `topics` the names at each cluster as far as they are known, and `run_at`
-    is where the mirror is to run, if that is said.
+    `brokers` are the addresses of each cluster, `topics` the names at each cluster as far as they are known, and
+    `run_at` is where the mirror is to run, if that is said.
     """
     return (
         Principle("a cluster per site", tuple(_shared_clusters(flows, brokers))),
@@ -130,12 +130,12 @@ def _copied_twice(flows: Sequence[Flow], topics: Mapping[str, frozenset[str]]) -
     for one, other in combinations(flows, 2):
         same_way = (one.source, one.target) == (other.source, other.target)
         back = (one.source, one.target) == (other.target, other.source)
-        if same_way:
-            if both := _taken_by_both(one, other, topics):
-                yield f"{one.mirror} and {other.mirror} both copy {both} from {one.source} to {one.target}"
-        elif back and "mm2" in (one.engine, other.engine) and "identity" in (one.names, other.names):
-            if both := _taken_by_both(one, other, topics):
-                yield f"{both} would run in a circle between {one.source} and {one.target}: MirrorMaker 2 marks no origin"
+        unmarked = "mm2" in (one.engine, other.engine) and "identity" in (one.names, other.names)
+        both = _taken_by_both(one, other, topics) if same_way or (back and unmarked) else ""
+        if both and same_way:
+            yield f"{one.mirror} and {other.mirror} both copy {both} from {one.source} to {one.target}"
+        elif both:
+            yield f"{both} would run in a circle between {one.source} and {one.target}: MirrorMaker 2 marks no origin"
 
 
 def _taken_by_both(one: Flow, other: Flow, topics: Mapping[str, frozenset[str]]) -> str:
