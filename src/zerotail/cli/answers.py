@@ -21,6 +21,7 @@ from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded
 from zerotail.lab.status import LabStatus
+from zerotail.mirror.planning import MirrorPlan
 from zerotail.operate.act import ActReport
 from zerotail.operate.plan import ActPlan
 from zerotail.operate.status import ActStatus
@@ -339,6 +340,33 @@ class CheckGroupAnswer:
     verdict: GroupVerdict
 
 
+@dataclass(frozen=True, slots=True)
+class MirrorShown:
+    """A mirror of the configuration."""
+
+    name: str
+    topology: str
+    engine: str
+    flows: tuple[str, ...]
+    topics: tuple[str, ...]
+    topic_names: str
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorListAnswer:
+    """`zerotail mirror list`."""
+
+    mirrors: tuple[MirrorShown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPlanAnswer:
+    """`zerotail mirror plan`; `ok` when every principle holds."""
+
+    ok: bool
+    plan: MirrorPlan
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "audit": Audit,
@@ -386,6 +414,8 @@ ANSWERS: dict[str, type] = {
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
     "check-group": CheckGroupAnswer,
+    "mirror-list": MirrorListAnswer,
+    "mirror-plan": MirrorPlanAnswer,
     "spool-status": SpoolStatusAnswer,
     "spool-drain": DrainReport,
     "status": Status,
