@@ -21,7 +21,10 @@ from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded
 from zerotail.lab.status import LabStatus
+from zerotail.mirror.comparison import Compared as CopyCompared
 from zerotail.mirror.planning import MirrorPlan
+from zerotail.mirror.standing import FlowStanding
+from zerotail.mirror.translation import Translated
 from zerotail.operate.act import ActReport
 from zerotail.operate.plan import ActPlan
 from zerotail.operate.status import ActStatus
@@ -367,6 +370,41 @@ class MirrorPlanAnswer:
     plan: MirrorPlan
 
 
+@dataclass(frozen=True, slots=True)
+class MirrorStatusAnswer:
+    """`zerotail mirror status`; `ok` when nothing has stopped and everybody answers."""
+
+    ok: bool
+    flows: tuple[FlowStanding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicVerified:
+    """One topic of one flow."""
+
+    flow: str
+    compared: CopyCompared
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorVerifyAnswer:
+    """`zerotail mirror verify`; `ok` when every copy agrees with its source."""
+
+    ok: bool
+    topics: tuple[TopicVerified, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOffsetsAnswer:
+    """`zerotail mirror offsets`; `ok` when every position is exact."""
+
+    ok: bool
+    group: str
+    target: str
+    applied: bool
+    positions: tuple[Translated, ...]
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "audit": Audit,
@@ -415,7 +453,10 @@ ANSWERS: dict[str, type] = {
     "schema-apply": SchemaApplyAnswer,
     "check-group": CheckGroupAnswer,
     "mirror-list": MirrorListAnswer,
+    "mirror-offsets": MirrorOffsetsAnswer,
     "mirror-plan": MirrorPlanAnswer,
+    "mirror-status": MirrorStatusAnswer,
+    "mirror-verify": MirrorVerifyAnswer,
     "spool-status": SpoolStatusAnswer,
     "spool-drain": DrainReport,
     "status": Status,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from zerotail.cli.mirror_options import config_option, load_configuration, name_argument
+from zerotail.cli.mirror_options import config_option, load_configuration, name_argument, state_of
 from zerotail.cli.output import json_option, print_json, say
 from zerotail.errors import Misused, Refused
 
@@ -84,13 +82,6 @@ def _accepted(given: tuple[str, ...]) -> frozenset[tuple[Kind, str]]:
             )
         found.add((Kind(kind), topic))
     return frozenset(found)
-
-
-def state_of(configuration: Configuration) -> Path:
-    """The folder for what a mirror says of itself."""
-    from zerotail.operate.notebook import state_folder
-
-    return state_folder(configuration.name, os.environ)
 
 
 def tell(line: str) -> None:

@@ -17,24 +17,20 @@ What retention has deleted at one side is left out of the comparison.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from zerotail.core.identity import Offset
 from zerotail.core.provenance import HEADER_NAME
 from zerotail.core.topology import Flow
 from zerotail.kafka.cluster import Cluster
 from zerotail.mirror.comparison import Compared
+from zerotail.mirror.verification import Bounds, Compare
 
 _NOTHING = -1
 _PLACE = ["partition", "source_offset"]
-
-Bounds = Mapping[int, tuple[Offset, Offset]]
-"""Of each partition: its first offset, and the one behind its last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +40,15 @@ class Side:
     cluster: Cluster
     topic: str
     bounds: Bounds
+
+
+def comparer(spark: SparkSession, flow: Flow, source: Cluster, target: Cluster) -> Compare:
+    """The job as a function of two topics and their bounds."""
+
+    def compare(topic: str, bounds: Bounds, copy: str, copy_bounds: Bounds) -> Compared:
+        return verify_topic(spark, flow, Side(source, topic, bounds), Side(target, copy, copy_bounds))
+
+    return compare
 
 
 def verify_topic(spark: SparkSession, flow: Flow, source: Side, target: Side) -> Compared:
