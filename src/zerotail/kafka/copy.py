@@ -28,6 +28,7 @@ from zerotail.core.topology import Flow
 from zerotail.errors import Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
 from zerotail.kafka.topic import End, Headers, TopicReader
 from zerotail.kafka.topic import Place as TopicPlace
 
@@ -135,6 +136,7 @@ class PartitionCopier:
         self._last = Offset(0)
         self._note = ""
         self._begun = False
+        self._read, self._written, self._network = ReaderMeasures(), WriterMeasures(), NetworkShare()
 
     def work(self, end: int, seconds: float) -> Outcome:
         """Copy until the source's `end` is reached, or for about so many seconds."""
@@ -180,13 +182,15 @@ class PartitionCopier:
         self._places = Consumer({**READING, **order.target.for_client(), "group.id": order.group})
         if newer := self._newer_run(self._read_place()):
             return newer
-        writer = Producer({**WRITING, **order.target.for_client(), "transactional.id": order.fence})
+        told = {**INTERVAL, "stats_cb": self._written.take}
+        writer = Producer({**WRITING, **order.target.for_client(), **told, "transactional.id": order.fence})
         writer.init_transactions(_ANSWER_SECONDS)
         place = self._read_place()
         if newer := self._newer_run(place):
             return newer
         end = self._read_end(place)
-        self._reader = Consumer({**READING, **order.source.for_client()})
+        told = {**INTERVAL, "stats_cb": self._read.take}
+        self._reader = Consumer({**READING, **order.source.for_client(), **told})
         there = TopicPartition(order.topic, order.partition)
         low, high = self._reader.get_watermark_offsets(there, timeout=_LOOK_SECONDS)
         started = plan_start(place, end, SourceLog(order.topic_id, Offset(low), Offset(high)), order.accepted)
@@ -228,6 +232,7 @@ class PartitionCopier:
             tally.transactions,
             tally.reading_seconds,
             tally.sending_seconds,
+            metrics={**self._read.values, **self._written.values, **self._network.values()},
         )
 
     def _fill(self, writer: Producer, tally: _Tally, end: int, until: float) -> None:
@@ -241,6 +246,7 @@ class PartitionCopier:
             began = time.perf_counter()
             messages = self._reader.consume(min(_AT_ONCE, full - tally.copied), _POLL_SECONDS)
             read = time.perf_counter()
+            writer.poll(0)
             at_end = self._send(writer, messages, tally)
             tally.at_end = (at_end or not messages) and self._next >= end
             tally.reading_seconds += read - began
