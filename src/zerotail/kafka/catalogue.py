@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import TimeoutError as LateError
 from typing import Any
@@ -34,6 +35,12 @@ def id_text(topic_id: bytes) -> str:
     return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
+def _id_of(described: Any) -> str:
+    # The client's own text is in another alphabet, with slashes in it.
+    number = described.topic_id
+    return id_text(struct.pack(">qq", number.get_most_significant_bits(), number.get_least_significant_bits()))
+
+
 class Catalogue:
     """Asks one cluster about its topics; `Unavailable` when it does not answer."""
 
@@ -53,7 +60,7 @@ class Catalogue:
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """The id of each topic that is there."""
-        return {name: str(described.topic_id) for name, described in self._described(names).items()}
+        return {name: _id_of(described) for name, described in self._described(names).items()}
 
     def facts(self, wanted: Callable[[str], bool]) -> dict[str, TopicFacts]:
         """The topics that are wanted, with their settings."""
@@ -63,7 +70,7 @@ class Catalogue:
         return {
             name: TopicFacts(
                 name,
-                str(topic.topic_id),
+                _id_of(topic),
                 len(topic.partitions),
                 min((len(one.replicas) for one in topic.partitions), default=0),
                 *settings[name],
