@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from zerotail.lab.process import session_members
 
 PATIENCE_SECONDS = 150.0
 PROVENANCE = "zt-from"
+_FIRST_TIMESTAMP = int(time.time() * 1000) - 3_600_000
+"""An hour ago: much older records would be deleted by retention."""
 
 Seen = tuple[bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ...]]
 """Key, value, timestamp and headers of a record."""
@@ -83,14 +86,22 @@ def write(layout: Layout, site: str, topic: str, values: Sequence[bytes | None],
             key,
             partition,
             lambda error, _: failed.append(error) if error else None,
-            timestamp=1_700_000_000_000 + number,
+            timestamp=_FIRST_TIMESTAMP + number,
             headers=headers,
         )
     client.flush(30)
     assert not failed, failed
 
 
-def read(layout: Layout, site: str, topic: str, partition: int = 0, *, with_origin: bool = False) -> list[Seen]:
+def read(
+    layout: Layout,
+    site: str,
+    topic: str,
+    partition: int = 0,
+    *,
+    with_origin: bool = False,
+    start: int = OFFSET_BEGINNING,
+) -> list[Seen]:
     """All committed records of a partition; without the header that a mirror adds, unless it is wanted."""
     client = Consumer(
         {
@@ -101,7 +112,7 @@ def read(layout: Layout, site: str, topic: str, partition: int = 0, *, with_orig
             "enable.auto.commit": False,
         }
     )
-    client.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+    client.assign([TopicPartition(topic, partition, start)])
     found: list[Seen] = []
     deadline = Deadline.after(30)
     while not deadline.passed:

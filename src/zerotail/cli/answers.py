@@ -405,6 +405,15 @@ class MirrorOffsetsAnswer:
     positions: tuple[Translated, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class MirrorGenerateAnswer:
+    """`zerotail mirror generate`."""
+
+    mirror: str
+    form: str
+    text: str
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "audit": Audit,
@@ -452,6 +461,7 @@ ANSWERS: dict[str, type] = {
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
     "check-group": CheckGroupAnswer,
+    "mirror-generate": MirrorGenerateAnswer,
     "mirror-list": MirrorListAnswer,
     "mirror-offsets": MirrorOffsetsAnswer,
     "mirror-plan": MirrorPlanAnswer,

@@ -121,9 +121,9 @@ def _told_mirror(mirror: PlannedMirror) -> Iterator[str]:
 
 
 def _add_other_commands() -> None:
-    from zerotail.cli import mirror_look, mirror_run
+    from zerotail.cli import mirror_look, mirror_maker, mirror_run
 
-    for other in (*mirror_run.COMMANDS, *mirror_look.COMMANDS):
+    for other in (*mirror_run.COMMANDS, *mirror_look.COMMANDS, *mirror_maker.COMMANDS):
         command.add_command(other)
 
 

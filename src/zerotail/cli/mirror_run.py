@@ -49,7 +49,19 @@ def run_mirror(name: str | None, site: str | None, accepted: tuple[str, ...], pa
             why="A mirror reads remotely and writes locally: what a cut link keeps back is still safe at the source.",
             tries=[f"zerotail mirror run {flows[0].mirror} --at {flow.target}" for flow in flows],
         )
-    return _run_on_spark(configuration, here, _accepted(accepted), as_json)
+    past = _accepted(accepted)
+    if here[0].engine == "mm2":
+        return _run_maker(configuration, here, as_json)
+    return _run_on_spark(configuration, here, past, as_json)
+
+
+def _run_maker(configuration: Configuration, flows: tuple[Flow, ...], as_json: bool) -> int:
+    from zerotail.mirror.flows import clusters_of
+    from zerotail.mirror.maker_run import MakerRun
+
+    clusters = clusters_of(configuration)
+    run = MakerRun(flows, clusters, state_of(configuration), tell)
+    return until_stopped(flows, run.run, run.stop, as_json)
 
 
 def _run_on_spark(

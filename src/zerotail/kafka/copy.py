@@ -13,6 +13,7 @@ newer run there ends it, its own run there means that another worker of the same
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -64,6 +65,8 @@ _END_WITH_PLACE = 4096
 """How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
 _GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+_quiet = logging.Logger("librdkafka", logging.CRITICAL + 1)
+"""A fence is logged as fatal at every level; what matters of it is in the outcome."""
 _ERRORS = (KafkaException, SystemError)  # a fatal error behind a callback comes out as a SystemError
 
 State = Literal["copying", "stopped", "fenced", "waiting"]
@@ -183,7 +186,8 @@ class PartitionCopier:
         if newer := self._newer_run(self._read_place()):
             return newer
         told = {**INTERVAL, "stats_cb": self._written.take}
-        writer = Producer({**WRITING, **order.target.for_client(), **told, "transactional.id": order.fence})
+        settings = {**WRITING, **order.target.for_client(), **told, "transactional.id": order.fence}
+        writer = Producer(settings, logger=_quiet)
         writer.init_transactions(_ANSWER_SECONDS)
         place = self._read_place()
         if newer := self._newer_run(place):

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from zerotail.config import Configuration, Mirror
+from zerotail.config import Configuration, Mirror, Secret
 from zerotail.core.topology import Flow, plan_flows
 from zerotail.errors import Misused
 from zerotail.kafka.cluster import Cluster
 
 
-def clusters_of(configuration: Configuration) -> dict[str, Cluster]:
-    """Every Kafka cluster by its name: those of the sites, and the further ones."""
+def clusters_of(configuration: Configuration, *, as_written: bool = False) -> dict[str, Cluster]:
+    """Every Kafka cluster by its name: those of the sites, and the further ones.
+
+    `as_written` leaves references to secrets as they stand in the file.
+    """
     places = {name: site.kafka for name, site in configuration.sites.items()} | dict(configuration.clusters)
+
+    def said(value: Secret) -> str:
+        return value.written if as_written else value.reveal()
+
     return {
-        str(name): Cluster(
-            kafka.bootstrap, tuple((key, value.reveal()) for key, value in sorted(kafka.settings.items()))
-        )
+        str(name): Cluster(kafka.bootstrap, tuple((key, said(value)) for key, value in sorted(kafka.settings.items())))
         for name, kafka in places.items()
     }
 

@@ -36,6 +36,8 @@ _CONSUMER = {
 _BOOKKEEPING = ("offset-syncs.topic", "checkpoints.topic", "heartbeats.topic")
 _STORAGE = ("offset.storage", "status.storage", "config.storage")
 _REFRESH_SECONDS = 5
+_ENVIRONMENT = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+"""Reads `${env:NAME}` as our configuration does: secrets stay out of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ def plan_properties(
     copies = str(settings.copies)
     said |= {f"{name}.replication.factor": copies for name in (*_BOOKKEEPING, *_STORAGE)}
     said |= {"tasks.max": str(settings.tasks), "offset.flush.interval.ms": "1000"}
+    if any("${env:" in value for value in said.values()):
+        said |= {"config.providers": "env", "config.providers.env.class": _ENVIRONMENT}
     return said | dict(settings.more)
 
 
