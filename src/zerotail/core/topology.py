@@ -26,6 +26,8 @@ Engine = Literal["spark", "mm2"]
 Topology = Literal["active-passive", "active-active", "hub-and-spoke", "stretch"]
 _INTERNAL = re.compile(r"__.*|heartbeats|mm2-.*|.*\.checkpoints\.internal|.*\.internal|zerotail-.*")
 _SEPARATOR = "."
+CANARY_TOPIC = "zerotail-canary"
+"""Copied by every flow, so that somebody at the target can see whether records arrive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Flow:
 
     def takes(self, topic: str) -> bool:
         """Whether a topic of the source is copied: it fits a pattern, and is neither bookkeeping nor a copy itself."""
+        if topic == CANARY_TOPIC:
+            return True
         if _INTERNAL.fullmatch(topic) or not any(re.fullmatch(pattern, topic) for pattern in self.patterns):
             return False
         return self.names == "identity" or not topic.startswith(tuple(f"{name}{_SEPARATOR}" for name in self.clusters))

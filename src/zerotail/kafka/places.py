@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as LateError
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from zerotail.core.copying import Place, Run, read_place
@@ -15,10 +15,11 @@ from zerotail.core.topology import Flow
 from zerotail.errors import Unavailable
 from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import place_group
+from zerotail.kafka.copy import READING, place_group
 from zerotail.kafka.log import Admin
 
 _ANSWER_SECONDS = 5.0
+_COORDINATOR_SECONDS = 15.0
 
 Partition = tuple[TopicName, PartitionNumber]
 
@@ -30,26 +31,36 @@ class Places:
         self._name = name
         if not somebody_listens(cluster.bootstrap):
             raise Unavailable(f"nobody listens at {cluster.bootstrap}, the cluster {name}.", code="ZT550")
+        self._cluster = cluster
         self._client = Admin(cluster)
 
     def read(self, flow: Flow) -> dict[Partition, Place]:
         """How far each partition has been copied, by its name at the target."""
-        found = self.committed(place_group(flow))
+        found = self.committed(place_group(flow), lambda topic: flow.source_topic(topic) is not None)
         read = {partition: read_place(offset, metadata) for partition, (offset, metadata) in found.items()}
         return {partition: place for partition, place in read.items() if place is not None}
 
-    def committed(self, group: str) -> dict[Partition, tuple[int, str]]:
-        """The offsets that a consumer group has committed, with their metadata."""
-        asked = [ConsumerGroupTopicPartitions(group)]
+    def committed(self, group: str, wanted: Callable[[str], bool]) -> dict[Partition, tuple[int, str]]:
+        """The offsets that a consumer group has committed in the topics that are wanted, with their metadata."""
+        # A consumer waits for a coordinator that is just coming up; the admin client takes that for an answer.
+        client = Consumer({**READING, **self._cluster.for_client(), "group.id": group})
         try:
-            stored = self._client.list_consumer_group_offsets(asked, request_timeout=_ANSWER_SECONDS)
-            found = stored[group].result(_ANSWER_SECONDS).topic_partitions
-        except (KafkaException, LateError) as error:
+            topics = client.list_topics(timeout=_ANSWER_SECONDS).topics
+            asked = [
+                TopicPartition(name, number)
+                for name, topic in topics.items()
+                if wanted(name)
+                for number in topic.partitions
+            ]
+            found = client.committed(asked, _COORDINATOR_SECONDS) if asked else []
+        except KafkaException as error:
             raise self._translated(error) from error
+        finally:
+            client.close()
         return {
             (TopicName(one.topic), PartitionNumber(one.partition)): (one.offset, one.metadata or "")
             for one in found
-            if one.offset >= 0
+            if one.error is None and one.offset >= 0
         }
 
     def bounds(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[Offset, Offset]]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from zerotail.core.topology import Flow
+from zerotail.core.topology import CANARY_TOPIC, Flow
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 PREFIXED = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
@@ -83,7 +83,7 @@ def plan_properties(
 
 def _flow_settings(flow: Flow, settings: MakerSettings) -> dict[str, str]:
     return {
-        "topics": ", ".join(flow.patterns),
+        "topics": ", ".join((*flow.patterns, CANARY_TOPIC)),
         "groups": ".*",
         "replication.policy.class": IDENTITY if flow.names == "identity" else PREFIXED,
         "replication.factor": str(settings.copies),
@@ -144,7 +144,7 @@ def _mirror(flow: Flow, settings: MakerSettings) -> dict[str, object]:
     return {
         "sourceCluster": flow.source,
         "targetCluster": flow.target,
-        "topicsPattern": "|".join(flow.patterns),
+        "topicsPattern": "|".join((*flow.patterns, CANARY_TOPIC)),
         "groupsPattern": ".*",
         "sourceConnector": {"tasksMax": settings.tasks, "config": {**ours, **consumer, **bookkeeping}},
         "checkpointConnector": {"tasksMax": 1, "config": {**ours, **bookkeeping}},

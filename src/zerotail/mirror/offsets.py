@@ -19,7 +19,7 @@ _BACK = 10_000
 def translate_group(flow: Flow, source: Cluster, target: Cluster, group: str, shared: bool) -> tuple[Translated, ...]:
     """The positions of a group of the source as positions of the target; `shared` when other flows fill the topics."""
     here, there = Places(source, flow.source), Places(target, flow.target)
-    positions = {one: offset for one, (offset, _) in here.committed(group).items() if flow.takes(one[0])}
+    positions = {one: offset for one, (offset, _) in here.committed(group, flow.takes).items()}
     if not positions:
         raise Refused(
             f"the group {group!r} has no positions at {flow.source} in topics that {flow.name} copies.",

@@ -57,10 +57,15 @@ def test_a_topic_is_taken_by_its_whole_name_and_never_a_copy_of_a_copy(topic: st
     assert flow.takes(topic) is taken
 
 
-@pytest.mark.parametrize("topic", ["__consumer_offsets", "heartbeats", "mm2-offsets.east.internal", "zerotail-canary"])
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "heartbeats", "mm2-offsets.east.internal", "zerotail-other"])
 def test_bookkeeping_is_nobodys_business(topic: str) -> None:
     (flow,) = flows("active-passive", "east", "west", ".*")
     assert not flow.takes(topic)
+
+
+def test_the_canary_is_taken_by_every_flow() -> None:
+    (flow,) = flows("active-passive", "east", "west", "audit")
+    assert flow.takes("zerotail-canary")
 
 
 def test_names_are_kept_or_carry_the_source() -> None:

@@ -39,7 +39,7 @@ def test_only_the_flows_that_were_asked_for_run() -> None:
     said = plan_properties(there, CLUSTERS, MakerSettings())
     assert said["east->west.enabled"] == "true"
     assert said["west->east.enabled"] == "false"
-    assert said["east->west.topics"] == "audit-.*, trades"
+    assert said["east->west.topics"] == "audit-.*, trades, zerotail-canary"
     assert said["east->west.replication.policy.class"] == PREFIXED
 
 
@@ -68,7 +68,7 @@ def test_the_resource_says_the_same_to_strimzi() -> None:
     spec = resource["spec"]
     assert spec["connectCluster"] == "west"
     (mirror,) = spec["mirrors"]
-    assert mirror["topicsPattern"] == "audit-.*|trades"
+    assert mirror["topicsPattern"] == "audit-.*|trades|zerotail-canary"
     assert mirror["sourceConnector"]["config"]["replication.factor"] == "2"
     target = next(one for one in spec["clusters"] if one["alias"] == "west")
     assert target["config"]["exactly.once.source.support"] == "enabled"
