@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from zerotail.audit.judgement import Audit
-from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
+from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
 from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
@@ -422,6 +422,7 @@ ANSWERS: dict[str, type] = {
     "run": RunAnswer,
     "bench-flow": FlowResult,
     "bench-journal": JournalCost,
+    "bench-mirror": MirrorResult,
     "bench-takeover": TakeoverResult,
     "drill-list": DrillListAnswer,
     "drill-run": DrillResult,
