@@ -30,8 +30,9 @@ ROOTS = {
         "org.apache.kafka:kafka-clients:3.9.2",
         "org.apache.commons:commons-pool2:2.13.1",
     ],
+    "agent": ["io.prometheus.jmx:jmx_prometheus_javaagent:1.0.1"],
 }
-TRANSITIVE = {"kafka": True, "spark": False}
+TRANSITIVE = {"kafka": True, "spark": False, "agent": False}
 
 
 def pom(coordinates: list[str], *, transitive: bool) -> str:

@@ -65,3 +65,19 @@ class TakeoverResult:
     """The median over the longest history as a multiple of that over the shortest."""
     rounds: tuple[TakeoverRound, ...]
     reached: dict[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorResult:
+    """`zerotail bench mirror`: medians by engine and partitions, and the rounds themselves."""
+
+    count: int
+    size: int
+    records_per_second: dict[str, float]
+    """By engine and number of partitions: `spark-1`, `mm2-4`."""
+    ratios: dict[str, float]
+    """Spark to MirrorMaker 2, by number of partitions."""
+    lag_p99_seconds: float
+    lag_records_per_second: float
+    rounds: tuple[dict[str, float | str | bool], ...]
+    reached: dict[str, bool]

@@ -13,7 +13,7 @@ import msgspec
 
 from zerotail.audit.judgement import Audit
 from zerotail.bench.restore_result import RestoreBench
-from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
+from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
 from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
@@ -23,6 +23,10 @@ from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded
 from zerotail.lab.status import LabStatus
+from zerotail.mirror.comparison import Compared as CopyCompared
+from zerotail.mirror.planning import MirrorPlan
+from zerotail.mirror.standing import FlowStanding
+from zerotail.mirror.translation import Translated
 from zerotail.operate.act import ActReport
 from zerotail.operate.plan import ActPlan
 from zerotail.operate.status import ActStatus
@@ -342,6 +346,77 @@ class CheckGroupAnswer:
     verdict: GroupVerdict
 
 
+@dataclass(frozen=True, slots=True)
+class MirrorShown:
+    """A mirror of the configuration."""
+
+    name: str
+    topology: str
+    engine: str
+    flows: tuple[str, ...]
+    topics: tuple[str, ...]
+    topic_names: str
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorListAnswer:
+    """`zerotail mirror list`."""
+
+    mirrors: tuple[MirrorShown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorPlanAnswer:
+    """`zerotail mirror plan`; `ok` when every principle holds."""
+
+    ok: bool
+    plan: MirrorPlan
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorStatusAnswer:
+    """`zerotail mirror status`; `ok` when nothing has stopped and everybody answers."""
+
+    ok: bool
+    flows: tuple[FlowStanding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicVerified:
+    """One topic of one flow."""
+
+    flow: str
+    compared: CopyCompared
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorVerifyAnswer:
+    """`zerotail mirror verify`; `ok` when every copy agrees with its source."""
+
+    ok: bool
+    topics: tuple[TopicVerified, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOffsetsAnswer:
+    """`zerotail mirror offsets`; `ok` when every position is exact."""
+
+    ok: bool
+    group: str
+    target: str
+    applied: bool
+    positions: tuple[Translated, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorGenerateAnswer:
+    """`zerotail mirror generate`."""
+
+    mirror: str
+    form: str
+    text: str
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "audit": Audit,
@@ -352,6 +427,7 @@ ANSWERS: dict[str, type] = {
     "bench-flow": FlowResult,
     "bench-journal": JournalCost,
     "bench-restore": RestoreBench,
+    "bench-mirror": MirrorResult,
     "bench-takeover": TakeoverResult,
     "drill-list": DrillListAnswer,
     "drill-run": DrillResult,
@@ -393,6 +469,12 @@ ANSWERS: dict[str, type] = {
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
     "check-group": CheckGroupAnswer,
+    "mirror-generate": MirrorGenerateAnswer,
+    "mirror-list": MirrorListAnswer,
+    "mirror-offsets": MirrorOffsetsAnswer,
+    "mirror-plan": MirrorPlanAnswer,
+    "mirror-status": MirrorStatusAnswer,
+    "mirror-verify": MirrorVerifyAnswer,
     "spool-status": SpoolStatusAnswer,
     "spool-drain": DrainReport,
     "status": Status,

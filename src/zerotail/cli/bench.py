@@ -10,7 +10,7 @@ import click
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 
 if TYPE_CHECKING:
-    from zerotail.bench.result import FlowResult, JournalCost, TakeoverResult
+    from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
 
 
 @click.group("bench", epilog="Example:  zerotail bench flow --rounds 3")
@@ -213,6 +213,50 @@ def _kinds(text: str) -> tuple[str, ...]:
     if not set(kinds) <= set(KINDS):
         raise Misused(f"--interleavings are {', '.join(KINDS)}, not {text!r}.", code="ZT147")
     return kinds
+
+
+@command.command("mirror", epilog="Example:  zerotail bench mirror --count 1000000 --rounds 3")
+@click.option("--count", type=click.IntRange(1000), default=300_000, show_default=True, help="Records a round.")
+@click.option("--size", type=click.IntRange(16), default=100, show_default=True, help="Bytes of a record.")
+@click.option("--partitions", default="1,4", show_default=True, help="Of the topic, several by commas.")
+@click.option("--rounds", type=click.IntRange(1), default=2, show_default=True, help="Rounds of each engine.")
+@json_option
+def bench_mirror(count: int, size: int, partitions: str, rounds: int, as_json: bool) -> int:
+    """Records per second of the Spark mirror and of MirrorMaker 2 with exactly-once, and the lag at half rate.
+
+    Brings up two sites of its own and takes them down again. Exits with 1 when a figure is not reached.
+    """
+    from zerotail.bench.mirror import MirrorSettings
+    from zerotail.bench.mirror import bench_mirror as measure
+    from zerotail.errors import Misused
+
+    numbers = partitions.split(",")
+    if not all(number.strip().isdigit() and int(number) for number in numbers):
+        raise Misused(f"--partitions is a list of numbers, not {partitions!r}.", tries=["--partitions 1,4"])
+    settings = MirrorSettings(count, size, tuple(map(int, numbers)), rounds)
+    found = measure(settings, lambda line: say(f"bench mirror: {line}"))
+    if as_json:
+        print_json("bench-mirror", found)
+    else:
+        print_answer(_told_mirror(found))
+    return 0 if all(found.reached.values()) else 1
+
+
+def _told_mirror(found: MirrorResult) -> str:
+    lines = []
+    for partitions, ratio in found.ratios.items():
+        spark, maker = (found.records_per_second[f"{engine}-{partitions}"] for engine in ("spark", "mm2"))
+        sign = tick(found.reached[f"ratio-{partitions}"], sys.stdout)
+        lines.append(
+            f"{sign} {ratio:.2f} times MirrorMaker 2 with exactly-once on {partitions} partitions (wanted 2.00): "
+            f"{spark:,.0f} and {maker:,.0f} records/s"
+        )
+    lines.append(
+        f"{tick(found.reached['lag'], sys.stdout)} {found.lag_p99_seconds:.2f} s lag, p99, at "
+        f"{found.lag_records_per_second:,.0f} records/s (wanted 2.00)"
+    )
+    lines.append(f"{tick(found.reached['complete'], sys.stdout)} every record once and in order, in every round")
+    return "\n".join(lines)
 
 
 def _told_takeover(found: TakeoverResult) -> str:

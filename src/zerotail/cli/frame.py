@@ -53,6 +53,7 @@ COMMANDS = {
     "failback": Entry("Act", "failback", "Hand over to the preferred site."),
     "restore": Entry("Act", "restore", "Refill and reorder a topic, without changing roles: plan, run."),
     "rejoin": Entry("Act", "rejoin", "Bring a lost site back as standby."),
+    "mirror": Entry("Act", "mirror", "Whole topics copied between clusters: plan, run, watch, verify, tune."),
     "run": Entry("Run", "run", "The processes of a site: producers, stages, the emitter, or all of them."),
     "config": Entry("Set up", "config_command", "Check and show the configuration, and its schema."),
     "doctor": Entry("Set up", "doctor", "Is everything here that zerotail needs? What to type if not."),

@@ -182,6 +182,26 @@ def _mirrors_join_two_clusters(tree: Node) -> Iterator[Problem]:
                     yield from _unknown(tree, name_key, "site or cluster", name, clusters)
         for name in sorted(ends["source"] & ends["target"]):
             yield _at(tree, ("mirrors", index, "target"), f"{shown_word(name)} is both source and target")
+    yield from _mirrors_have_names(tree, len(getattr(mirrors, "items", ())))
+
+
+def _mirrors_have_names(tree: Node, count: int) -> Iterator[Problem]:
+    """Commands, and what Kafka keeps for a mirror, go by its name."""
+    taken: dict[str, int] = {}
+    for index in range(count):
+        key: Key = ("mirrors", index)
+        given = find_text(tree, (*key, "name"))
+        ends = [name for end in ("source", "target") for name in _names_at(tree, (*key, end))]
+        name = given or "-".join(ends)
+        if folded_name(name) in taken:
+            sentence = f"is called {shown_word(name)}, as mirrors[{taken[folded_name(name)]}] is"
+            yield _at(tree, (*key, "name") if given else key, sentence, "give each mirror a name of its own")
+        taken.setdefault(folded_name(name), index)
+
+
+def _names_at(tree: Node, key: Key) -> list[str]:
+    single = find_text(tree, key)
+    return [single] if single is not None else [name for _, name in texts_of(tree, key)]
 
 
 def _secrets_stand_by_reference(tree: Node) -> Iterator[Problem]:

@@ -176,28 +176,42 @@ class Spark(Part):
 class Mirror(Part):
     """A flow of whole topics between clusters, beside the journaled ones."""
 
+    name: field.Name | None = None
+    """Its name in commands and in Kafka. Without it, the names of source and target."""
     topology: Literal["active-passive", "active-active", "hub-and-spoke", "stretch"]
     """The shape of the flow."""
-    engine: Literal["spark", "mirrormaker2"] = "spark"
-    """Who carries the records."""
+    engine: Literal["spark", "mm2"] = "spark"
+    """Who carries the records: Spark, or MirrorMaker 2."""
     source: field.Names
     """A site or a cluster; for hub-and-spoke it may be a list of them."""
-    target: field.Names
-    """A site or a cluster; for hub-and-spoke it may be a list of them."""
+    target: field.Names | None = None
+    """A site or a cluster; for hub-and-spoke it may be a list of them. A stretch cluster has none."""
     topics: Annotated[tuple[field.Pattern, ...], Field(min_length=1)]
     """Regular expressions for whole names of topics."""
-    topic_names: Literal["keep", "prefix"] = "keep"
-    """Names at the target: the same, or with the name of the source in front."""
+    topic_names: Literal["identity", "prefixed"] = "identity"
+    """Names at the target: the same, or with the name of the source and a dot in front."""
+
+    @property
+    def called(self) -> str:
+        """The name in commands."""
+        return self.name or "-".join((*self.source, *(self.target or ())))
 
     @model_validator(mode="after")
     def _shape_fits(self) -> Self:
-        several = len(self.source) > 1 or len(self.target) > 1
+        targets = self.target or ()
+        if self.topology == "stretch":
+            if targets or len(self.source) > 1:
+                raise Unfit("a stretch cluster is one cluster over several sites: nothing is mirrored", "remove target")
+            return self
+        if not targets:
+            raise Unfit(f"{self.topology} needs a target", "add target: NAME")
+        several = len(self.source) > 1 or len(targets) > 1
         if self.topology != "hub-and-spoke" and several:
             raise Unfit(f"{self.topology} has one source and one target", "use hub-and-spoke for several")
-        if len(self.source) > 1 and len(self.target) > 1:
+        if len(self.source) > 1 and len(targets) > 1:
             raise Unfit("hub-and-spoke has several sources or several targets, not both")
-        if (self.topology, self.engine, self.topic_names) == ("active-active", "mirrormaker2", "keep"):
-            raise Unfit("MirrorMaker 2 would send records in a circle when names are kept", "set topic_names: prefix")
+        if (self.topology, self.engine, self.topic_names) == ("active-active", "mm2", "identity"):
+            raise Unfit("MirrorMaker 2 would send records in a circle when names are kept", "set topic_names: prefixed")
         return self
 
 

@@ -1,9 +1,9 @@
 """Which jars we run with, by SHA-256, and where they lie.
 
-There are two folders because Kafka and Spark need different versions of the same logging library: `kafka` is the
-classpath of brokers and MirrorMaker, `spark` is what Spark's Kafka connector adds to PySpark's own jars. They are kept
-outside the repository, in a cache named after the lock file's content, so that a second clone loads nothing again
-and a changed lock never mixes with old jars.
+There are several folders because Kafka and Spark need different versions of the same logging library: `kafka` is the
+classpath of brokers and MirrorMaker, `spark` is what Spark's Kafka connector adds to PySpark's own jars, and `agent`
+is loaded into MirrorMaker's process to tell its metrics. They are kept outside the repository, in a cache named after
+the lock file's content, so that a second clone loads nothing again and a changed lock never mixes with old jars.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Literal
 
 from zerotail.errors import Broken, Refused
 
-Folder = Literal["kafka", "spark"]
-FOLDERS: tuple[Folder, ...] = ("kafka", "spark")
+Folder = Literal["kafka", "spark", "agent"]
+FOLDERS: tuple[Folder, ...] = ("kafka", "spark", "agent")
 _LOCK = Path(__file__).with_name("jars.lock")
 
 
@@ -46,7 +46,7 @@ def parse_lock(text: str) -> tuple[Jar, ...]:
         if not line or line.startswith("#"):
             continue
         match line.split():
-            case [("kafka" | "spark") as folder, coordinate, sha256]:
+            case [("kafka" | "spark" | "agent") as folder, coordinate, sha256]:
                 group, artifact, version = coordinate.split(":")
                 jars.append(Jar(folder, group, artifact, version, sha256))
             case _:

@@ -51,9 +51,10 @@ class Cluster:
 
     def for_connector(self) -> dict[str, str]:
         """Options for Spark's Kafka connector: the Java client's settings, each behind `kafka.`."""
-        return {f"kafka.{name}": value for name, value in self._for_java().items()}
+        return {f"kafka.{name}": value for name, value in self.for_java().items()}
 
-    def _for_java(self) -> dict[str, str]:
+    def for_java(self) -> dict[str, str]:
+        """Settings of the Java client."""
         given = dict(self.settings)
         said = {"bootstrap.servers": self.bootstrap}
         said |= {_ONE_TO_ONE[name]: given.pop(name) for name in list(given) if name in _ONE_TO_ONE}

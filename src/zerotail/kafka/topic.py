@@ -140,16 +140,16 @@ class TopicReader:
         self._committed: Consumer | None = None
 
     def find_last(
-        self, recognise: Callable[[Headers], T | None], *, hidden_too: bool = True
+        self, recognise: Callable[[Headers], T | None], *, hidden_too: bool = True, most: int | None = None
     ) -> T | End | Refused | Unreachable:
         """What `recognise` makes of the headers of the last record that it knows; `End` when it knows none.
 
         An open transaction hides everything behind it. What is hidden may be ours, so it is waited for, unless
-        `hidden_too` is False.
+        `hidden_too` is False. About `most` records are looked at, or all.
         """
         deadline = Deadline.after(self._place.timeout_seconds)
         try:
-            return self._search(recognise, deadline, hidden_too)
+            return self._search(recognise, deadline, hidden_too, most)
         except _TooLateError:
             return Unreachable()
         except KafkaException as error:
@@ -169,7 +169,9 @@ class TopicReader:
                 client.close()
         self._all = self._committed = None
 
-    def _search(self, recognise: Callable[[Headers], T | None], deadline: Deadline, hidden_too: bool) -> T | End:
+    def _search(
+        self, recognise: Callable[[Headers], T | None], deadline: Deadline, hidden_too: bool, most: int | None
+    ) -> T | End:
         """Look at the last few, then at more: control records and foreign ones may lie behind what is looked for."""
         low, high = self._watermarks(deadline)
         look = _FIRST_LOOK
@@ -182,8 +184,8 @@ class TopicReader:
             ]
             if found:
                 return found[-1]
-            if start == low:
-                return End(is_whole=low == 0)
+            if start == low or (most is not None and look >= most):
+                return End(is_whole=start == 0)
             look *= 8
 
     def _watermarks(self, deadline: Deadline) -> tuple[int, int]:

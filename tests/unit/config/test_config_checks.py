@@ -183,10 +183,16 @@ def test_a_stage_that_feeds_itself_is_a_circle(tmp_path: Path) -> None:
             "several sources or several targets, not both",
         ),
         (
-            "topology: active-active, engine: mirrormaker2, source: east, target: west",
+            "topology: active-active, engine: mm2, source: east, target: west",
             "",
             "in a circle when names are kept",
         ),
+        (
+            "topology: stretch, source: hub, target: west",
+            "",
+            "one cluster over several sites: nothing is mirrored",
+        ),
+        ("topology: active-passive, source: east", "", "active-passive needs a target"),
         (
             "topology: ring, source: east, target: west",
             "topology",
@@ -200,6 +206,18 @@ def test_mirrors_join_two_different_clusters(tmp_path: Path, mirror: str, key: s
     (problem,) = found(tmp_path, text)
     assert sentence in problem.sentence
     assert problem.key == ("mirrors", 0, *([key] if key else []))
+
+
+@pytest.mark.parametrize("name", ["", "name: east-west, ", "name: East_West, "])
+def test_two_mirrors_of_one_name_are_refused(tmp_path: Path, name: str) -> None:
+    ends = "source: east, target: west"
+    text = (
+        f"{RIGHT}mirrors: [{{topology: active-passive, {ends}, topics: [a]}},\n"
+        f"  {{{name}topology: active-passive, {ends}, topics: [b]}}]\n"
+    )
+    (problem,) = found(tmp_path, text)
+    assert problem.sentence.endswith("as mirrors[0] is")
+    assert problem.suggestion == "give each mirror a name of its own"
 
 
 @pytest.mark.parametrize(
@@ -235,10 +253,10 @@ def test_mirrors_of_every_topology_are_accepted(tmp_path: Path) -> None:
     text = (
         f'{RIGHT}clusters: {{hub: {{bootstrap: "h:1"}}}}\nmirrors:\n'
         "  - {topology: active-passive, source: east, target: west, topics: [audit-.*]}\n"
-        "  - {topology: active-active, engine: mirrormaker2, topic_names: prefix, source: east,\n"
+        "  - {topology: active-active, engine: mm2, topic_names: prefixed, name: both, source: east,\n"
         "     target: west, topics: [a]}\n"
         "  - {topology: hub-and-spoke, source: [east, west], target: hub, topics: [b]}\n"
-        "  - {topology: stretch, source: east, target: west, topics: [c]}\n"
+        "  - {topology: stretch, source: hub, topics: [c]}\n"
     )
     assert [mirror.source for mirror in loaded(tmp_path, text).mirrors][2] == ("east", "west")
 

@@ -49,7 +49,7 @@ def write_bare(folder: Path) -> Path:
 
 def test_every_value_has_an_origin(tmp_path: Path) -> None:
     path = write(tmp_path, RIGHT)
-    mirrors = "[{topology: stretch, source: east, target: west, topics: [a]}]"
+    mirrors = "[{topology: active-passive, source: east, target: west, topics: [a]}]"
     found_origins = origins(load_with_origins(path, {"ZEROTAIL_LAB__BROKERS": "3", "ZEROTAIL_MIRRORS": mirrors}))
     assert found_origins["mirrors[0].source"] == InEnvironment("ZEROTAIL_MIRRORS")
     assert found_origins["mirrors[0].engine"] == ByDefault()

@@ -1,0 +1,230 @@
+"""`zerotail bench mirror`: the Spark mirror beside MirrorMaker 2 with exactly-once, on the same topics.
+
+Each round fills new topics at the source, starts one engine, and watches the target: the time to the first record is
+its start-up, the rest is its rate. The sides take turns. What arrives is read back and must be the same records in the
+same order, or the round does not count. At the end the Spark mirror runs at half of the rate that it reached, and
+records carry the moment at which they were written.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from threading import Thread
+
+from zerotail.bench.result import MirrorResult
+from zerotail.core.identity import PartitionNumber, TopicName
+from zerotail.core.topology import plan_flows
+from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Unfinished
+from zerotail.kafka.catalogue import Catalogue
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.feed import Feeder, Tail, count_records
+from zerotail.kafka.places import Places
+from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.up import temporary_lab
+from zerotail.mirror.load import make_load
+from zerotail.mirror.maker import MakerSettings
+from zerotail.mirror.maker_run import MakerRun
+from zerotail.mirror.topics import TopicPlan
+
+RATIO = 2.0
+LAG_P99_SECONDS = 2.0
+_PATIENCE_SECONDS = 300.0
+_LOOK_SECONDS = 0.02
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSettings:
+    """What is measured."""
+
+    count: int = 300_000
+    size: int = 100
+    partitions: tuple[int, ...] = (1, 4)
+    rounds: int = 2
+    lag_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    engine: str
+    partitions: int
+    records_per_second: float
+    startup_seconds: float
+    complete: bool
+
+
+def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
+    """Measure both engines in turn, then the lag at half rate."""
+    tell("bringing up two sites")
+    rounds: list[_Round] = []
+    with temporary_lab(LabSettings) as lab, tempfile.TemporaryDirectory(prefix="zerotail-mirror-") as scratch:
+        for number in range(settings.rounds):
+            for partitions in settings.partitions:
+                for engine in ("spark", "mm2"):
+                    done = _measure(lab, Path(scratch), settings, engine, partitions, number)
+                    rounds.append(done)
+                    tell(
+                        f"{engine} with {partitions} partitions: {done.records_per_second:,.0f} records/s, "
+                        f"first record after {done.startup_seconds:.1f} s, {'complete' if done.complete else 'WRONG'}"
+                    )
+        rates = {
+            f"{engine}-{partitions}": median(
+                one.records_per_second for one in rounds if (one.engine, one.partitions) == (engine, partitions)
+            )
+            for engine in ("spark", "mm2")
+            for partitions in settings.partitions
+        }
+        half = rates[f"spark-{settings.partitions[0]}"] / 2
+        lag = _lag(lab, Path(scratch), half, settings.lag_seconds)
+        tell(f"at {half:,.0f} records/s the lag is {lag:.2f} s (p99)")
+    ratios = {str(p): rates[f"spark-{p}"] / rates[f"mm2-{p}"] for p in settings.partitions}
+    reached = {f"ratio-{p}": ratio >= RATIO for p, ratio in ratios.items()}
+    reached |= {"lag": lag <= LAG_P99_SECONDS, "complete": all(one.complete for one in rounds)}
+    return MirrorResult(
+        settings.count,
+        settings.size,
+        {name: round(rate, 1) for name, rate in rates.items()},
+        {name: round(ratio, 2) for name, ratio in ratios.items()},
+        round(lag, 3),
+        round(half, 1),
+        tuple(
+            {
+                "engine": one.engine,
+                "partitions": one.partitions,
+                "records_per_second": round(one.records_per_second, 1),
+                "startup_seconds": round(one.startup_seconds, 2),
+                "complete": one.complete,
+            }
+            for one in rounds
+        ),
+        reached,
+    )
+
+
+def _measure(lab: Layout, scratch: Path, settings: MirrorSettings, engine: str, partitions: int, number: int) -> _Round:
+    topic = f"bench-{engine}-{partitions}-{number}"
+    east, west = Cluster(lab.bootstrap("east")), Cluster(lab.bootstrap("west"))
+    Catalogue(east, "east").carry_out(TopicPlan(topic, True, partitions, 1, {}, ()))
+    make_load(
+        east, topic, count=settings.count, size=settings.size, rate=None, compression="none", partitions=partitions
+    )
+    with _running(lab, scratch, engine, topic):
+        began = time.monotonic()
+        first, first_count = _wait_for(west, topic, partitions, 1, began)
+        last, _ = _wait_for(west, topic, partitions, settings.count, began)
+        rate = (settings.count - first_count) / max(1e-9, last - first)
+    counted = count_records(west, topic, partitions)
+    return _Round(engine, partitions, rate, first - began, counted == count_records(east, topic, partitions))
+
+
+def _wait_for(cluster: Cluster, topic: str, partitions: int, count: int, began: float) -> tuple[float, int]:
+    """The moment at which so many records, with the markers between them, lie in the topic, and how many there are."""
+    places = [(TopicName(topic), PartitionNumber(number)) for number in range(partitions)]
+    logs = Places(cluster, "west")
+
+    def found() -> tuple[float, int] | None:
+        ends = logs.ends(places)
+        total = sum(ends.values())
+        return (time.monotonic(), total) if len(ends) == partitions and total >= count else None
+
+    return wait_until(
+        f"{count} records of {topic} are at the target",
+        found,
+        Deadline(began + _PATIENCE_SECONDS),
+        every_seconds=_LOOK_SECONDS,
+        late=Unfinished,
+    )
+
+
+@contextmanager
+def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[None]:
+    """One engine for the length of a block, reading through the link and writing locally."""
+    if engine == "mm2":
+        clusters = {site: Cluster(lab.bootstrap(site, seen_from="west")) for site in ("east", "west")}
+        flows = plan_flows(
+            topic,
+            "active-passive",
+            ["east"],
+            ["west"],
+            patterns=[topic],
+            names="identity",
+            engine="mm2",
+            clusters=clusters,
+        )
+        maker = MakerRun(flows, clusters, scratch / topic, lambda _line: None, MakerSettings(copies=1))
+        thread = Thread(target=maker.run)
+        thread.start()
+        try:
+            yield
+        finally:
+            maker.stop()
+            thread.join()
+        return
+    config = scratch / f"{topic}.yaml"
+    config.write_text(_configuration(lab, topic))
+    with subprocess.Popen(
+        [sys.executable, "-m", "zerotail", "mirror", "run", "--config", str(config)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "ZEROTAIL_STATE": str(scratch / topic)},
+    ) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _configuration(lab: Layout, topic: str) -> str:
+    sites = "".join(
+        f'  {site}: {{kafka: {{bootstrap: "{lab.bootstrap(site, seen_from="west")}"}}, '
+        f'database: {{dsn: "host={site} dbname=none"}}}}\n'
+        for site in ("east", "west")
+    )
+    ends = "topology: active-passive, source: east, target: west"
+    return f'name: bench\nsites:\n{sites}mirrors: [{{name: {topic}, {ends}, topics: ["{topic}"]}}]\n'
+
+
+def _lag(lab: Layout, scratch: Path, rate: float, seconds: float) -> float:
+    """Seconds from writing at the source to reading at the target, of 99 in 100 records, at a steady rate."""
+    topic = "bench-lag"
+    east, west = Cluster(lab.bootstrap("east")), Cluster(lab.bootstrap("west"))
+    Catalogue(east, "east").carry_out(TopicPlan(topic, True, 1, 1, {}, ()))
+    feeder = Feeder(east, topic, queue_buffering_max_messages=500_000)
+    took: list[float] = []
+    with _running(lab, scratch, "spark", topic):
+        feeder.send(b"0")
+        feeder.finish()
+        _wait_for(west, topic, 1, 1, time.monotonic())
+        tail = Tail(west, topic)
+        reader = Thread(target=lambda: took.extend(_seen(tail, seconds + 2 * LAG_P99_SECONDS)))
+        reader.start()
+        began = time.monotonic()
+        sent = 0
+        while time.monotonic() - began < seconds:
+            while sent < rate * (time.monotonic() - began):
+                feeder.send(b"%d" % time.time_ns())
+                sent += 1
+            time.sleep(0.005)
+        feeder.finish()
+        reader.join()
+        tail.close()
+    if len(took) < sent:
+        return float(seconds)  # what has not come is later than everything that has
+    return sorted(took)[int(0.99 * len(took))]
+
+
+def _seen(tail: Tail, seconds: float) -> list[float]:
+    return [at - int(value) / 1e9 for value, at in tail.read(seconds) if value.isdigit() and len(value) > 5]

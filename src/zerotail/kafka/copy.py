@@ -1,0 +1,380 @@
+"""Copy one partition from a cluster to another, each record once, whatever is killed meanwhile.
+
+1. `open`     a transactional producer under the partition's own id: whoever wrote before can write no more, and what it
+              had begun is ended one way or the other. Then the place and the target's end are read, and
+              `core.copying.plan_start` says where to go on.
+2. `claim`    the place is written under the name of this run: an older run learns that it is not wanted any more.
+3. `copy`     records are read with their key, value, headers and timestamp and sent on to the same partition, each with
+              one header more: where it comes from. One transaction holds the records and the place behind them.
+
+When anything goes wrong the clients are thrown away; the next call begins at 1. A fenced copier looks at the place: a
+newer run there ends it, its own run there means that another worker of the same run had the partition meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from zerotail.core.copying import Go, Kind, Place, Run, SourceLog, Stop, TargetEnd, plan_start, read_place
+from zerotail.core.identity import Offset, PartitionNumber, TopicName
+from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode, stamper
+from zerotail.core.topology import Flow
+from zerotail.errors import Unavailable
+from zerotail.kafka.catalogue import id_bytes, id_text
+from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
+from zerotail.kafka.topic import End, Headers, TopicReader
+from zerotail.kafka.topic import Place as TopicPlace
+
+READING: Final = {
+    "group.id": "zerotail",  # the client insists on one; it is never joined and nothing is committed
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "check.crcs": True,
+    "fetch.wait.max.ms": 100,
+    "fetch.message.max.bytes": 8_000_000,
+    "queued.min.messages": 200_000,
+    "queued.max.messages.kbytes": 131_072,
+    "log_level": 0,
+}
+WRITING: Final = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "batch.num.messages": 10_000,
+    "batch.size": 1_000_000,
+    "queue.buffering.max.messages": 500_000,
+    "transaction.timeout.ms": 60_000,
+    "log_level": 0,
+}
+_ANSWER_SECONDS = 10.0
+_LOOK_SECONDS = 5.0
+_POLL_SECONDS = 0.05
+_AT_ONCE = 10_000
+_END_WITH_PLACE = 4096
+"""How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
+_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+_quiet = logging.Logger("librdkafka", logging.CRITICAL + 1)
+"""A fence is logged as fatal at every level; what matters of it is in the outcome."""
+_ERRORS = (KafkaException, SystemError)  # a fatal error behind a callback comes out as a SystemError
+
+State = Literal["copying", "stopped", "fenced", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be copied from where to where, and in whose name; it can travel to executors and be a key."""
+
+    flow: Flow
+    source: Cluster
+    target: Cluster
+    topic: TopicName
+    topic_id: str
+    partition: PartitionNumber
+    run: Run
+    accepted: frozenset[Kind] = frozenset()
+    most: int = 50_000
+    """The most records of one transaction."""
+
+    @property
+    def target_topic(self) -> TopicName:
+        """The topic's name at the target."""
+        return self.flow.target_topic(self.topic)
+
+    @property
+    def group(self) -> str:
+        """The consumer group of the target under which the place is kept."""
+        return place_group(self.flow)
+
+    @property
+    def fence(self) -> str:
+        """The transactional id of the partition."""
+        return f"zerotail-mirror.{self.flow.name}.{self.topic}.{self.partition}"
+
+
+def place_group(flow: Flow) -> str:
+    """The consumer group of the target under which a flow's places are kept; nobody joins it."""
+    return f"zerotail-mirror.{flow.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one partition in one pass."""
+
+    state: State
+    note: str = ""
+    copied: int = 0
+    left_out: int = 0
+    """Records that came from the target, or in an active-active mirror from anywhere else."""
+    bytes: int = 0
+    next_offset: int = -1
+    transactions: int = 0
+    reading_seconds: float = 0.0
+    sending_seconds: float = 0.0
+    kind: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+class PartitionCopier:
+    """Copies one partition; it is kept from pass to pass with its clients."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._origin = Origin(order.flow.source, order.topic, id_bytes(order.topic_id), order.partition)
+        self._reader: Consumer | None = None
+        self._writer: Producer | None = None
+        self._places: Consumer | None = None
+        self._next = Offset(0)
+        self._last = Offset(0)
+        self._note = ""
+        self._begun = False
+        self._read, self._written, self._network = ReaderMeasures(), WriterMeasures(), NetworkShare()
+
+    def work(self, end: int, seconds: float) -> Outcome:
+        """Copy until the source's `end` is reached, or for about so many seconds."""
+        try:
+            return self._work(end, seconds)
+        except _ERRORS as error:
+            self.close()
+            if not _is_fence(error):
+                return Outcome("waiting", _reason(error))
+        except (_LostPlaceError, Unavailable) as error:
+            self.close()
+            return Outcome("waiting", str(error))
+        # Somebody else has opened the partition: the place says whether that was a worker of this same run.
+        try:
+            return self._work(end, seconds)
+        except (*_ERRORS, _LostPlaceError, Unavailable) as error:
+            self.close()
+            return Outcome("waiting", _reason(error))
+
+    def _work(self, end: int, seconds: float) -> Outcome:
+        if self._writer is None:
+            stopped = self._open()
+            if stopped is not None:
+                return stopped
+        return self._copy(end, time.monotonic() + seconds)
+
+    def close(self) -> None:
+        """Throw the clients away with what they had queued."""
+        if self._writer is not None:
+            with suppress(*_ERRORS):
+                self._writer.purge()
+                self._writer.flush(0)
+        for reader in (self._reader, self._places):
+            if reader is not None:
+                with suppress(*_ERRORS):
+                    reader.close()
+        self._reader = self._writer = self._places = None
+        self._begun = False
+
+    def _open(self) -> Outcome | None:
+        """Take the partition over; an outcome when nothing may be copied."""
+        order = self._order
+        self._places = Consumer({**READING, **order.target.for_client(), "group.id": order.group})
+        if newer := self._newer_run(self._read_place()):
+            return newer
+        told = {**INTERVAL, "stats_cb": self._written.take}
+        settings = {**WRITING, **order.target.for_client(), **told, "transactional.id": order.fence}
+        writer = Producer(settings, logger=_quiet)
+        writer.init_transactions(_ANSWER_SECONDS)
+        place = self._read_place()
+        if newer := self._newer_run(place):
+            return newer
+        end = self._read_end(place)
+        told = {**INTERVAL, "stats_cb": self._read.take}
+        self._reader = Consumer({**READING, **order.source.for_client(), **told})
+        there = TopicPartition(order.topic, order.partition)
+        low, high = self._reader.get_watermark_offsets(there, timeout=_LOOK_SECONDS)
+        started = plan_start(place, end, SourceLog(order.topic_id, Offset(low), Offset(high)), order.accepted)
+        if isinstance(started, Stop):
+            self.close()
+            return Outcome("stopped", started.sentence, kind=started.kind)
+        self._begin(writer, started, is_claimed=place is not None and place.run == order.run and not started.note)
+        return None
+
+    def _begin(self, writer: Producer, started: Go, *, is_claimed: bool) -> None:
+        order = self._order
+        self._next, self._last, self._note = started.offset, started.last_copied, started.note
+        if not is_claimed:
+            writer.begin_transaction()
+            self._commit(writer)
+        assert self._reader is not None  # noqa: S101 - made by `_open`
+        self._reader.assign([TopicPartition(order.topic, order.partition, self._next)])
+        self._writer = writer
+
+    def _copy(self, end: int, until: float) -> Outcome:
+        assert self._writer is not None  # noqa: S101 - opened
+        tally = _Tally()
+        note, self._note = self._note, ""
+        while not tally.at_end and time.monotonic() < until:
+            before = self._next
+            self._fill(self._writer, tally, end, until)
+            if self._next > before:
+                began = time.perf_counter()
+                self._commit(self._writer)
+                tally.sending_seconds += time.perf_counter() - began
+                tally.transactions += 1
+        return Outcome(
+            "copying",
+            note,
+            tally.copied,
+            tally.left_out,
+            tally.bytes,
+            self._next,
+            tally.transactions,
+            tally.reading_seconds,
+            tally.sending_seconds,
+            metrics={**self._read.values, **self._written.values, **self._network.values()},
+        )
+
+    def _fill(self, writer: Producer, tally: _Tally, end: int, until: float) -> None:
+        """Read and queue what goes into one transaction. One that stays empty stays open: only we know of it."""
+        assert self._reader is not None  # noqa: S101 - opened
+        if not self._begun:
+            writer.begin_transaction()
+            self._begun = True
+        full = tally.copied + self._order.most
+        while tally.copied < full and not tally.at_end and time.monotonic() < until:
+            began = time.perf_counter()
+            messages = self._reader.consume(min(_AT_ONCE, full - tally.copied), _POLL_SECONDS)
+            read = time.perf_counter()
+            writer.poll(0)
+            at_end = self._send(writer, messages, tally)
+            tally.at_end = (at_end or not messages) and self._next >= end
+            tally.reading_seconds += read - began
+            tally.sending_seconds += time.perf_counter() - read
+
+    def _send(self, writer: Producer, messages: list[Any], tally: _Tally) -> bool:
+        """Queue records in order; the hot path, one turn of the loop for each record. True at the log's end."""
+        order, stamp, produce = self._order, stamper(self._origin), writer.produce
+        topic, partition = order.target_topic, order.partition
+        at_end = False
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                at_end = self._judge(error, message)
+                continue
+            at_end = False
+            offset, value, headers = message.offset(), message.value(), message.headers()
+            stamped: list[Any] = [(HEADER_NAME, stamp(offset))]
+            if headers:
+                if self._came_from_a_mirror(headers):
+                    tally.left_out += 1
+                    self._next = Offset(offset + 1)
+                    continue
+                stamped = [*headers, *stamped]
+            timestamp = message.timestamp()[1]
+            while True:
+                try:
+                    produce(topic, value, message.key(), partition, timestamp=timestamp, headers=stamped)
+                    break
+                except BufferError:  # the queue is full: let it drain
+                    writer.poll(_POLL_SECONDS)
+            self._next, self._last = offset + 1, offset
+            tally.copied += 1
+            tally.bytes += len(value) if value else 0
+        return at_end
+
+    def _came_from_a_mirror(self, headers: Any) -> bool:
+        """Whether a record must not be copied: it has been at the target, or in an active-active mirror anywhere."""
+        passed = [decode(value).origin.cluster for name, value in headers if name == HEADER_NAME and value is not None]
+        return bool(passed) and (self._order.flow.local_only or self._order.flow.target in passed)
+
+    def _judge(self, error: KafkaError, message: Message) -> bool:
+        if error.code() == KafkaError._PARTITION_EOF:
+            # Transaction markers at the end have offsets, too.
+            self._next = max(self._next, Offset(message.offset() or 0))
+            return True
+        if error.code() in _GONE:
+            raise _LostPlaceError("the place is not in the source's log any more; looking again")
+        raise KafkaException(error)
+
+    def _commit(self, writer: Producer) -> None:
+        """End a transaction with the place behind its records."""
+        order = self._order
+        assert self._places is not None  # noqa: S101 - opened
+        place = Place(self._next, self._last, order.topic_id, order.run)
+        there = TopicPartition(order.target_topic, order.partition, place.next_offset, place.metadata())
+        writer.send_offsets_to_transaction([there], self._places.consumer_group_metadata(), _ANSWER_SECONDS)
+        writer.commit_transaction(_ANSWER_SECONDS)
+        self._begun = False
+
+    def _read_place(self) -> Place | None:
+        assert self._places is not None  # noqa: S101 - opened
+        asked = TopicPartition(self._order.target_topic, self._order.partition)
+        (found,) = self._places.committed([asked], _LOOK_SECONDS)
+        if found.error is not None:
+            raise KafkaException(found.error)
+        return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
+
+    def _read_end(self, place: Place | None) -> TargetEnd:
+        """The last copy in the target's partition; what this run has written itself it need not read again."""
+        order = self._order
+        if place is not None and place.run == order.run:
+            return TargetEnd(place.last_copied, place.topic_id, False)
+        reader = TopicReader(
+            TopicPlace(order.target.for_client(), order.target_topic, order.partition, _ANSWER_SECONDS)
+        )
+        try:
+            found = reader.find_last(self._own, most=None if place is None else _END_WITH_PLACE)
+        finally:
+            reader.close()
+        if isinstance(found, Provenance):
+            return TargetEnd(found.offset, id_text(found.origin.topic_id), True)
+        if isinstance(found, End):
+            return TargetEnd(None, None, found.is_whole)
+        raise Unavailable(f"the end of {order.target_topic} at {order.flow.target} cannot be read.", code="ZT552")
+
+    def _own(self, headers: Headers) -> Provenance | None:
+        value = headers.get(HEADER_NAME)
+        if value is None:
+            return None
+        found, mine = decode(value), self._origin
+        same = (found.origin.cluster, found.origin.topic, found.origin.partition)
+        return found if same == (mine.cluster, mine.topic, mine.partition) else None
+
+    def _newer_run(self, place: Place | None) -> Outcome | None:
+        if place is None or place.run <= self._order.run:
+            return None
+        self.close()
+        newer = f"a newer start of {self._order.flow.name} is at work (generation {place.run.generation})"
+        return Outcome("fenced", newer)
+
+
+def _is_fence(error: Exception) -> bool:
+    cause = error.args[0] if error.args else None
+    return isinstance(cause, KafkaError) and cause.code() in _FENCED
+
+
+def _reason(error: Exception) -> str:
+    cause = error.args[0] if error.args else error
+    return (cause.str() or cause.name()) if isinstance(cause, KafkaError) else str(error)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What one pass has done so far."""
+
+    copied: int = 0
+    left_out: int = 0
+    bytes: int = 0
+    transactions: int = 0
+    reading_seconds: float = 0.0
+    sending_seconds: float = 0.0
+    at_end: bool = False
+
+
+class _LostPlaceError(Exception):
+    """The log does not reach to the place that was asked for."""
