@@ -89,7 +89,7 @@ class PartitionState:
 def observe_partitions(client: Admin, topics: Iterable[str]) -> list[PartitionState] | None:
     """The partitions of these topics; None when nobody answers, or not about all of them."""
     try:
-        known = client.list_topics(timeout=2.0).topics
+        known = client.list_topics(timeout=4.0).topics
     except KafkaException:
         return None
     wanted = [known.get(topic) for topic in topics]

@@ -31,7 +31,7 @@ from zerotail.lab.cluster import BROKERS, BrokerCluster, temporary_cluster
 _BEFORE_SECONDS = (0.5, 1.0)
 _AFTERWARDS_SECONDS = 0.3
 _READ_SECONDS = 120.0
-_IMPATIENT = (("socket.timeout.ms", "1500"),)
+_IMPATIENT = (("socket.timeout.ms", "3000"),)
 """A broker that is frozen keeps its connections: whoever asks it must turn to another one soon."""
 Tell = Callable[[str], None]
 
