@@ -27,7 +27,7 @@ BROKERS = (1, 2, 3)
 CONTROLLER = 9
 SESSION_SECONDS = 3.0
 """How long a broker may be silent until the controller counts it as gone; Kafka's default is 9 s."""
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
