@@ -24,7 +24,7 @@ from zerotail.kafka.log import Admin
 
 _NUMBER_BYTES = 8
 _PADDING = bytes(92)
-_ASK_SECONDS = 10.0
+_ASK_SECONDS = 60.0
 _READ_AT_ONCE = 20_000
 _WRITING = {
     # As long as a cluster may be without a leader: what the client gave up on would be told as not acknowledged.
