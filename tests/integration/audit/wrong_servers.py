@@ -9,7 +9,7 @@ from typing import Any
 
 from integration.audit.audited import Audited
 from zerotail.deadline import Deadline
-from zerotail.lab.broker import _LOGGING, ENVIRONMENT, java_command, new_cluster_id, server_properties
+from zerotail.lab.broker import LOGGING, ENVIRONMENT, java_command, new_cluster_id, server_properties
 from zerotail.lab.database import create_database, dsn, programs_for
 from zerotail.lab.layout import Layout
 from zerotail.lab.part import start_part, wait_until_ready
@@ -75,7 +75,7 @@ def _prepare_broker(lab: Layout) -> None:
     ]
     lines += [f"{name}={value}" for name, value in _WRONG.items()]
     (folder / "server.properties").write_text("\n".join(lines) + "\n")
-    (folder / "log4j2.properties").write_text(_LOGGING)
+    (folder / "log4j2.properties").write_text(LOGGING)
     words = ["kafka.tools.StorageTool", "format", "-t", new_cluster_id(), "-c", "server.properties"]
     words += ["--feature", "eligible.leader.replicas.version=0"]
     environment = marked_environment(lab.path, _KAFKA, ENVIRONMENT)
