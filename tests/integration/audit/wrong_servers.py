@@ -9,7 +9,7 @@ from typing import Any
 
 from integration.audit.audited import Audited
 from zerotail.deadline import Deadline
-from zerotail.lab.broker import LOGGING, ENVIRONMENT, java_command, new_cluster_id, server_properties
+from zerotail.lab.broker import ENVIRONMENT, LOGGING, java_command, new_cluster_id, server_properties
 from zerotail.lab.database import create_database, dsn, programs_for
 from zerotail.lab.layout import Layout
 from zerotail.lab.part import start_part, wait_until_ready
