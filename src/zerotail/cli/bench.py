@@ -100,9 +100,10 @@ def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_jso
 
 @command.command("durability", epilog="Example:  zerotail bench durability --quick")
 @click.option("--quick", is_flag=True, help="Two kills of a leader instead of everything: half a minute, not ten.")
+@click.option("--fault", "faults", multiple=True, metavar="NAME", help="This fault only; may be given again.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the moments of the faults.")
 @json_option
-def bench_durability(quick: bool, seed: int, as_json: bool) -> int:
+def bench_durability(quick: bool, faults: tuple[str, ...], seed: int, as_json: bool) -> int:
     """Acknowledged records that are lost: acks, min.insync.replicas and unclean election against eight faults.
 
     Brings up three brokers of its own, kills and freezes them again and again, and takes them down. Exits with 1
@@ -111,9 +112,9 @@ def bench_durability(quick: bool, seed: int, as_json: bool) -> int:
     from dataclasses import replace
 
     from zerotail.cli.durability_shown import told_durability
-    from zerotail.drill.durability.run import QUICK, WHOLE, run_durability
+    from zerotail.drill.durability.run import QUICK, WHOLE, only, run_durability
 
-    settings = replace(QUICK if quick else WHOLE, seed=seed)
+    settings = replace(only(faults) if faults else QUICK if quick else WHOLE, seed=seed)
     found = run_durability(settings, lambda line: say(f"bench durability: {line}"))
     if as_json:
         print_json("bench-durability", found)

@@ -24,7 +24,7 @@ from zerotail.kafka.log import Admin
 
 _NUMBER_BYTES = 8
 _PADDING = bytes(92)
-_ASK_SECONDS = 10.0
+_ASK_SECONDS = 60.0
 _READ_AT_ONCE = 20_000
 _WRITING = {
     # As long as a cluster may be without a leader: what the client gave up on would be told as not acknowledged.
@@ -89,7 +89,7 @@ class PartitionState:
 def observe_partitions(client: Admin, topics: Iterable[str]) -> list[PartitionState] | None:
     """The partitions of these topics; None when nobody answers, or not about all of them."""
     try:
-        known = client.list_topics(timeout=2.0).topics
+        known = client.list_topics(timeout=4.0).topics
     except KafkaException:
         return None
     wanted = [known.get(topic) for topic in topics]

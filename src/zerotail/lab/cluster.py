@@ -25,9 +25,9 @@ from zerotail.lab.process import Command, Process, kill, marked_environment, pro
 
 BROKERS = (1, 2, 3)
 CONTROLLER = 9
-SESSION_SECONDS = 2.0
+SESSION_SECONDS = 3.0
 """How long a broker may be silent until the controller counts it as gone; Kafka's default is 9 s."""
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _broker_settings(cluster: BrokerCluster, number: int) -> dict[str, object]:
         "listeners": address,
         "advertised.listeners": address,
         "inter.broker.listener.name": "LOCAL",
-        "broker.heartbeat.interval.ms": int(SESSION_SECONDS * 200),
+        "broker.heartbeat.interval.ms": int(SESSION_SECONDS * 150),
         "auto.create.topics.enable": "false",
         # What is on the disk for certain is written down at once, not each minute.
         "log.initial.task.delay.ms": 250,

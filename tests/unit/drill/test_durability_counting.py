@@ -12,7 +12,8 @@ from zerotail.drill.durability.faults import FAULTS, Fault
 from zerotail.drill.durability.judgement import judge
 from zerotail.drill.durability.ledger import Ledger
 from zerotail.drill.durability.result import CellFound, DurabilityResult, FaultPlayed
-from zerotail.drill.durability.run import EACH_ONCE, QUICK, WHOLE
+from zerotail.drill.durability.run import EACH_ONCE, QUICK, WHOLE, only
+from zerotail.errors import Misused
 
 
 def ledger_of(rounds: list[int], acknowledged: set[int]) -> Ledger:
@@ -54,6 +55,12 @@ def test_the_whole_drill_kills_fifty_leaders_that_may_take_nothing_with_them() -
     assert sum(WHOLE.rounds[fault.name] for fault in kinds) >= 50
     assert set(EACH_ONCE.rounds) == set(WHOLE.rounds) == {fault.name for fault in FAULTS}
     assert QUICK.kills >= 1
+
+
+def test_some_faults_are_played_as_often_as_in_the_whole_and_others_are_refused() -> None:
+    assert only(["all-killed"]).rounds == {"all-killed": WHOLE.rounds["all-killed"]}
+    with pytest.raises(Misused, match="there is no fault 'nonsense'"):
+        only(["all-killed", "nonsense"])
 
 
 def found(cell: Cell, fault: str, lost: int, repeated: int = 0, acknowledged: int = 100) -> CellFound:

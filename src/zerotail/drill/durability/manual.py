@@ -83,7 +83,7 @@ def page(result: DurabilityResult) -> str:
 _HOW = [
     "## How it is done, and what it does not show",
     "",
-    "- The controller is a process of its own and is never struck. The session of a broker is 2 s (Kafka's default: "
+    "- The controller is a process of its own and is never struck. The session of a broker is 3 s (Kafka's default: "
     "9 s), so that a round is short; everything else that matters here is left at its default, eligible leader "
     "replicas included.",
     "- `acks=0`: a record counts as acknowledged when the client hands it to the socket; there is no other word.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
@@ -22,6 +22,7 @@ from zerotail.drill.durability.ledger import Count
 from zerotail.drill.durability.load import Load
 from zerotail.drill.durability.result import CellFound, DurabilityResult, FaultPlayed
 from zerotail.drill.durability.stage import Stage
+from zerotail.errors import Misused
 from zerotail.jars import locked_jars
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import Admin
@@ -31,7 +32,7 @@ from zerotail.lab.cluster import BROKERS, BrokerCluster, temporary_cluster
 _BEFORE_SECONDS = (0.5, 1.0)
 _AFTERWARDS_SECONDS = 0.3
 _READ_SECONDS = 120.0
-_IMPATIENT = (("socket.timeout.ms", "1500"),)
+_IMPATIENT = (("socket.timeout.ms", "3000"),)
 """A broker that is frozen keeps its connections: whoever asks it must turn to another one soon."""
 Tell = Callable[[str], None]
 
@@ -57,6 +58,14 @@ class DurabilitySettings:
 WHOLE = DurabilitySettings({fault.name: fault.rounds for fault in FAULTS})
 EACH_ONCE = DurabilitySettings({fault.name: 1 for fault in FAULTS})
 QUICK = DurabilitySettings({"leader-killed-followers-behind": 2}, partitions=1)
+
+
+def only(faults: Sequence[str]) -> DurabilitySettings:
+    """The whole of these faults; `Misused` when there is no such fault."""
+    for name in faults:
+        if name not in WHOLE.rounds:
+            raise Misused(f"there is no fault {name!r}.", code="ZT160", tries=[f"one of: {', '.join(WHOLE.rounds)}"])
+    return replace(WHOLE, rounds={name: WHOLE.rounds[name] for name in WHOLE.rounds if name in faults})
 
 
 def run_durability(settings: DurabilitySettings, tell: Tell) -> DurabilityResult:
