@@ -31,7 +31,7 @@ class Day:
 
 
 def value_of(name: Name) -> bytes:
-    return b"value %d of %d" % (name[1], name[0])
+    return b'{"producer": %d, "serial": %d}' % name
 
 
 def make_day(seed: int, records: int, producers: int = 2, segment: int = 40, mean_run: int = 5) -> Day:

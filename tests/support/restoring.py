@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from random import Random
 
 from support.disasters import refill_by_others
-from support.journal import FIRST, SETTLE, Books, Taken, new_database
-from zerotail.core.identity import Epoch, PartitionNumber, ProducerNumber, Serial, SiteName, TopicName, epoch_of
+from support.journal import FIRST, SECOND, SETTLE, Books, Taken, new_database
+from zerotail.core.identity import Epoch, ProducerNumber, Serial, SiteName, TopicName, epoch_of
 from zerotail.core.record import Header, digest_of, encode
 from zerotail.core.restoration.forecast import RestoreStrategy
 from zerotail.deadline import Deadline
@@ -70,26 +70,37 @@ def cluster_of(lab: Layout) -> Cluster:
 
 def make_disaster(lab: Layout, seed: int, segments: int = 12, most: int = 60) -> Disaster:
     """A journal of some segments of two producers; the topic does not exist yet."""
+    return make_disasters(lab, seed, SHAPE, segments, most)[0]
+
+
+def make_disasters(lab: Layout, seed: int, shape: TopicSettings, segments: int = 12, most: int = 60) -> list[Disaster]:
+    """The same for each partition of a topic, one or two."""
     chance = Random(seed)
     _, dsn = new_database(lab)
+    partitions = (FIRST, SECOND)[: shape.partitions]
     with connect(dsn, Deadline.after(30)) as session:
         apply_schema(session)
         books = Books(session, seed)
         for _ in range(segments):
-            books.settle(FIRST, chance.randint(1, most), chance.randint(0, most), emitting=False)
+            for partition in partitions:
+                books.settle(partition, chance.randint(1, most), chance.randint(0, most), emitting=False)
     topic = TopicName(f"disaster-{next(_names)}-{seed}")
-    place = Place(cluster_of(lab), dsn, SiteName("east"), SETTLE, topic, FIRST, SHAPE)
-    return Disaster(place, tuple(books.taken[SETTLE, FIRST]))
+    return [
+        Disaster(
+            Place(cluster_of(lab), dsn, SiteName("east"), SETTLE, topic, partition, shape),
+            tuple(books.taken[SETTLE, partition]),
+        )
+        for partition in partitions
+    ]
 
 
-def write_log(place: Place, records: Iterable[Kept], epoch: Epoch = EPOCH, topic: str | None = None) -> None:
+def write_log(place: Place, records: Iterable[Kept], epoch: Epoch = EPOCH) -> None:
     """Append records to the topic, as anybody might."""
-    name = TopicName(topic or place.topic)
-    ensure_topic(admin_client(place.cluster), name, SHAPE)
+    ensure_topic(admin_client(place.cluster), place.topic, place.shape)
     write_plainly(
         place.cluster,
-        name,
-        PartitionNumber(0),
+        place.topic,
+        place.partition,
         (
             (value, encode(Header(epoch, ProducerNumber(producer), Serial(serial), digest_of(value))))
             for producer, serial, value in records

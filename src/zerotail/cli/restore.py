@@ -96,8 +96,11 @@ def _run_one(config: str | None, place: Place, wish: Wish, check_values: bool, r
     from dataclasses import replace
 
     from zerotail.restore import plan_restore, run_restore
+    from zerotail.restore.rebuild import require_all_read
 
     seen = plan_restore(place, wish)
+    if rebuild_state:
+        require_all_read(seen)
     say(f"restore: partition {place.partition} of {seen.recorded.topic}: {seen.plan.chosen}, {seen.plan.reason}")
     if not rebuild_state:
         return run_restore(seen, check_values=check_values)
@@ -107,12 +110,6 @@ def _run_one(config: str | None, place: Place, wish: Wish, check_values: bool, r
     (part,) = plan_parts(_configuration(config), (), [place.stage]).stages
     rebuild = Rebuild(part.at(place.partition), seen.recorded.journal)
     done = run_restore(seen, check_values=check_values, consume=rebuild.consume)
-    if not done.chain:
-        raise Misused(
-            f"--rebuild-state needs every record in order, and {done.strategy} does not read them.",
-            code="ZT142",
-            tries=["--strategy unbounded", "--strategy bounded", "--strategy ordered-refill"],
-        )
     return replace(done, state_digest=rebuild.require_stored_state(place.dsn))
 
 

@@ -17,6 +17,7 @@ array, without a step per record.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -164,6 +165,11 @@ def digest_column(values: pa.Array | pa.ChunkedArray) -> Digests:
     """The digests of an Arrow column of values, each as the number that its 8 bytes are in little endian."""
     digests = b"".join(map(digest_of, values.to_pylist()))
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def digests_of(values: Sequence[bytes]) -> bytes:
+    """The digests of values, none of which is missing, end to end."""
+    return b"".join([blake2b(value, digest_size=DIGEST_BYTES).digest() for value in values])
 
 
 def _rows_of(column: pa.Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.void]]:

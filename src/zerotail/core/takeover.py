@@ -60,6 +60,11 @@ class Strategy(StrEnum):
         """Whether the records are read and proven before the stages go live."""
         return self not in (Strategy.SKIP, Strategy.FOLLOWER, Strategy.AUTO)
 
+    @property
+    def reads_all(self) -> bool:
+        """Whether that are all records, from the first one on: only then a state can be rebuilt from them."""
+        return self.proves and self is not Strategy.MIRROR_TAIL
+
 
 @dataclass(frozen=True, slots=True)
 class SiteView:

@@ -21,7 +21,7 @@ from zerotail.kafka.complaint import Complaints
 from zerotail.kafka.producer import SETTINGS
 
 RECORDS_PER_TRANSACTION = 200_000
-_SECONDS = 30.0
+_SECONDS = 60.0
 _TRANSACTION_SECONDS = 120.0
 
 

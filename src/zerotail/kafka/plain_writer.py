@@ -29,7 +29,13 @@ def write_plainly(
         if error is not None:
             failed.append(error)
 
-    settings: dict[str, Any] = {**SETTINGS, **cluster.for_client(), "linger.ms": 20, "on_delivery": note}
+    settings: dict[str, Any] = {
+        **SETTINGS,
+        **cluster.for_client(),
+        "linger.ms": 20,
+        "delivery.timeout.ms": int(_FLUSH_SECONDS * 1000),
+        "on_delivery": note,
+    }
     client = Producer(settings)
     produce = client.produce
     for value, header in records:

@@ -70,9 +70,9 @@ def plan_takeover(
     else:
         steps = plans.plan_takeover(view, accept_loss=statements.loss)
     strategy = strategy_of(configuration, statements.strategy)
-    if statements.rebuild and not strategy.proves:
+    if statements.rebuild and not strategy.reads_all:
         raise Misused(
-            f"--rebuild-state needs every record in order, and {strategy} does not read them.",
+            f"--rebuild-state needs every record from the first one on, and {strategy} does not read them all.",
             code="ZT142",
             tries=["--strategy ordered-refill", "--strategy unbounded", "--strategy bounded"],
         )

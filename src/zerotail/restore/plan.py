@@ -90,9 +90,11 @@ def require_usable(plan: PartitionPlan) -> None:
 def share_memory(journal: Journal, state: TopicState, wish: Wish) -> tuple[MemoryPlan, CacheLimit]:
     """How a bounded restoration divides what it may use."""
     record_bytes = state.record_bytes + _BYTES_BESIDE_A_VALUE
+    # What has left the cache is held back until its segment is proven.
+    held_back = max((row.order.records for row in journal.segments), default=0) * record_bytes
     memory = plan_memory(
         _UNLIMITED if wish.cache_messages is not None else wish.memory_bytes,
-        journal_bytes=journal.held_bytes,
+        journal_bytes=journal.held_bytes + held_back,
         cursors=len(journal.order.producers) + 1,
         record_bytes=record_bytes,
     )

@@ -15,16 +15,33 @@ from zerotail.core.continuity import SegmentRow
 from zerotail.core.head import Segment, first_head
 from zerotail.core.identity import Epoch
 from zerotail.core.record import DIGEST_BYTES, HEADER_NAME, decode_column
+from zerotail.core.restoration.forecast import RestoreStrategy
 from zerotail.core.restoration.journal import Journal
 from zerotail.core.restoration.proof import VALUE_NAME
 from zerotail.deadline import Deadline
-from zerotail.errors import Broken, Refused
+from zerotail.errors import Broken, Misused, Refused
 from zerotail.failover.replay import Replay
 from zerotail.flow.stage import Stage
 from zerotail.postgres.connection import session, snapshot
 from zerotail.postgres.journal import find_head, read_state
+from zerotail.restore.seen import Seen
 
 _CONNECT_SECONDS = 30.0
+
+
+_READS_ALL = (RestoreStrategy.ORDERED_REFILL, RestoreStrategy.UNBOUNDED, RestoreStrategy.BOUNDED)
+
+
+def require_all_read(seen: Seen) -> None:
+    """`Misused` when a restore does not read every record from the first one on."""
+    chosen, into = seen.plan.chosen, seen.wish.into
+    if chosen not in _READS_ALL or (into is not None and chosen is not RestoreStrategy.ORDERED_REFILL):
+        where = f" into {into}" if into is not None else ""
+        raise Misused(
+            f"--rebuild-state needs every record from the first one on, and {chosen}{where} does not read them all.",
+            code="ZT142",
+            tries=["--strategy unbounded", "--strategy bounded", "--strategy ordered-refill"],
+        )
 
 
 class Rebuild:

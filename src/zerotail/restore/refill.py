@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from zerotail.core.identity import Position, ProducerNumber, Serial, TopicName
 from zerotail.core.order import Order
-from zerotail.core.record import HEADER_BYTES, digest_of, encode_column
+from zerotail.core.record import HEADER_BYTES, digests_of, encode_column
 from zerotail.core.refill import merge_sources
 from zerotail.core.restoration.journal import Journal, rest_of
 from zerotail.core.restoration.proof import Proof
@@ -113,10 +113,10 @@ def _merged(place: Place, recorded: Recorded, order: Order) -> Iterator[tuple[Re
 def _records(journal: Journal, order: Order, position: Position, batch: pa.RecordBatch) -> tuple[Records, np.ndarray]:
     producers, serials = order.records_between(position, position + batch.num_rows)
     values = batch.column("value").to_pylist()
-    digests = np.frombuffer(b"".join(map(digest_of, values)), dtype="<u8")
+    digests = np.frombuffer(digests_of(values), dtype="<u8")
     epochs = journal.epochs_between(position, position + batch.num_rows)
-    packed = encode_column(epochs, producers, serials, digests).buffers()[2].to_pybytes()
-    headers = [packed[at : at + HEADER_BYTES] for at in range(0, len(packed), HEADER_BYTES)]
+    packed = encode_column(epochs, producers, serials, digests).buffers()[2]
+    headers = np.frombuffer(packed, dtype=f"V{HEADER_BYTES}").tolist()
     return Records(position, producers, serials, values, headers), digests
 
 

@@ -191,7 +191,7 @@ def _tail_start(seen: Seen) -> tuple[Position, Offset]:
     while offset > first:
         offset = Offset(max(first, behind - window))
         found = next(log.look_at([offset], 512), None)
-        if found is not None and (journal.order.positions(found.producers, found.serials) < start).all():
+        if found and (journal.order.positions(found.producers, found.serials) < start).all():  # empty if all foreign
             break
         window *= 4
     return start, offset

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
@@ -41,7 +40,6 @@ from zerotail.spark.application import open_session
 from zerotail.spark.worker import settle_worker
 
 Places = Mapping[PartitionNumber, Place]
-Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 COLUMNS = "partition int, position long, producer int, serial long, value binary"
 _HEADER = (
     f"case when size(headers) = 1 and headers[0].key = '{HEADER_NAME}' then headers[0].value "
@@ -69,7 +67,8 @@ def records_in_order(spark: SparkSession, places: Sequence[Place]) -> DataFrame:
     """A topic in journal order; inside each partition the rows come in the order of their positions."""
     recorded = _require_records(places)
     records = read_topic(spark, places, recorded[0].topic)
-    return records.mapInArrow(partial(_ordered, _by_partition(places)), COLUMNS)
+    known = _by_partition(places)
+    return records.mapInArrow(lambda batches: _ordered(known, batches), COLUMNS)
 
 
 def records_sorted(spark: SparkSession, places: Sequence[Place], tasks: int = 2) -> DataFrame:
@@ -78,10 +77,11 @@ def records_sorted(spark: SparkSession, places: Sequence[Place], tasks: int = 2)
     records = read_topic(spark, places, recorded[0].topic)
     known = _by_partition(places)
     placed = records.mapInArrow(
-        partial(_placed, known), f"partition int, range long, position long, {HEADER_NAME} binary, value binary"
+        lambda batches: _placed(known, batches),
+        f"partition int, range long, position long, {HEADER_NAME} binary, value binary",
     )
     ordered = placed.repartitionByRange(tasks, "partition", "range").sortWithinPartitions("partition", "position")
-    return ordered.mapInArrow(partial(_proven, known), COLUMNS)
+    return ordered.mapInArrow(lambda batches: _proven(known, batches), COLUMNS)
 
 
 def restore_with_spark(
