@@ -29,8 +29,8 @@ from zerotail.kafka.catalogue import Catalogue
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.feed import Feeder, Tail, count_records
 from zerotail.kafka.places import Places
-from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.up import temporary_lab
+from zerotail.lab.clusters import temporary_clusters
+from zerotail.lab.layout import Layout
 from zerotail.mirror.load import make_load
 from zerotail.mirror.maker import MakerSettings
 from zerotail.mirror.maker_run import MakerRun
@@ -67,9 +67,9 @@ class _Round:
 
 def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
     """Measure both engines in turn, then the lag at half rate."""
-    tell("bringing up two sites")
+    tell("bringing up two clusters")
     rounds: list[_Round] = []
-    with temporary_lab(LabSettings) as lab, tempfile.TemporaryDirectory(prefix="zerotail-mirror-") as scratch:
+    with temporary_clusters() as lab, tempfile.TemporaryDirectory(prefix="zerotail-mirror-") as scratch:
         for number in range(settings.rounds):
             for partitions in settings.partitions:
                 for engine in ("spark", "mm2"):
