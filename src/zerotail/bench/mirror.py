@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from threading import Thread
 
+from zerotail.bench.processor import cpu_seconds
 from zerotail.bench.result import MirrorResult
 from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.core.topology import plan_flows
@@ -62,6 +63,8 @@ class _Round:
     partitions: int
     records_per_second: float
     startup_seconds: float
+    cpu_microseconds: float
+    """Of the engine's processes, per record: says more than the rate on a machine that does other things, too."""
     complete: bool
 
 
@@ -77,7 +80,8 @@ def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
                     rounds.append(done)
                     tell(
                         f"{engine} with {partitions} partitions: {done.records_per_second:,.0f} records/s, "
-                        f"first record after {done.startup_seconds:.1f} s, {'complete' if done.complete else 'WRONG'}"
+                        f"{done.cpu_microseconds:.1f} µs of processor time each, first record after "
+                        f"{done.startup_seconds:.1f} s, {'complete' if done.complete else 'WRONG'}"
                     )
         rates = {
             f"{engine}-{partitions}": median(
@@ -105,6 +109,7 @@ def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
                 "partitions": one.partitions,
                 "records_per_second": round(one.records_per_second, 1),
                 "startup_seconds": round(one.startup_seconds, 2),
+                "cpu_microseconds": round(one.cpu_microseconds, 2),
                 "complete": one.complete,
             }
             for one in rounds
@@ -120,14 +125,17 @@ def _measure(lab: Layout, scratch: Path, settings: MirrorSettings, engine: str, 
     make_load(
         east, topic, count=settings.count, size=settings.size, rate=None, compression="none", partitions=partitions
     )
-    with _running(lab, scratch, engine, topic):
+    with _running(lab, scratch, engine, topic) as pid:
         began = time.monotonic()
         first, first_count = _wait_for(west, topic, partitions, 1, began)
+        worked = cpu_seconds(pid())
         last, _ = _wait_for(west, topic, partitions, settings.count, began)
+        worked = cpu_seconds(pid()) - worked
         rate = (settings.count - first_count) / max(1e-9, last - first)
         # Markers of transactions were counted with the records: the last few may still be on their way.
         complete = _is_complete(east, west, topic, partitions)
-    return _Round(engine, partitions, rate, first - began, complete)
+    cost = worked / max(1, settings.count - first_count) * 1e6
+    return _Round(engine, partitions, rate, first - began, cost, complete)
 
 
 def _is_complete(east: Cluster, west: Cluster, topic: str, partitions: int) -> bool:
@@ -161,10 +169,10 @@ def _wait_for(cluster: Cluster, topic: str, partitions: int, count: int, began: 
 
 
 @contextmanager
-def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[None]:
-    """One engine for the length of a block, reading through the link and writing locally."""
+def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[Callable[[], int]]:
+    """One engine for the length of a block, beside the link, which would slow both; yields who it is."""
     if engine == "mm2":
-        clusters = {site: Cluster(lab.bootstrap(site, seen_from="west")) for site in ("east", "west")}
+        clusters = {site: Cluster(lab.bootstrap(site)) for site in ("east", "west")}
         flows = plan_flows(
             topic,
             "active-passive",
@@ -179,7 +187,7 @@ def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[No
         thread = Thread(target=maker.run)
         thread.start()
         try:
-            yield
+            yield lambda: maker.processes[0].pid or 0
         finally:
             maker.stop()
             thread.join()
@@ -194,7 +202,7 @@ def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[No
         env={**os.environ, "ZEROTAIL_STATE": str(scratch / topic)},
     ) as process:
         try:
-            yield
+            yield lambda: process.pid
         finally:
             process.terminate()
             process.wait(60)
@@ -202,8 +210,7 @@ def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[No
 
 def _configuration(lab: Layout, topic: str) -> str:
     sites = "".join(
-        f'  {site}: {{kafka: {{bootstrap: "{lab.bootstrap(site, seen_from="west")}"}}, '
-        f'database: {{dsn: "host={site} dbname=none"}}}}\n'
+        f'  {site}: {{kafka: {{bootstrap: "{lab.bootstrap(site)}"}}, database: {{dsn: "host={site} dbname=none"}}}}\n'
         for site in ("east", "west")
     )
     ends = "topology: active-passive, source: east, target: west"
