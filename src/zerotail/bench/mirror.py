@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from threading import Thread
 
+from zerotail.bench.processor import cpu_seconds
 from zerotail.bench.result import MirrorResult
 from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.core.topology import plan_flows
@@ -29,8 +30,8 @@ from zerotail.kafka.catalogue import Catalogue
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.feed import Feeder, Tail, count_records
 from zerotail.kafka.places import Places
-from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.up import temporary_lab
+from zerotail.lab.clusters import temporary_clusters
+from zerotail.lab.layout import Layout
 from zerotail.mirror.load import make_load
 from zerotail.mirror.maker import MakerSettings
 from zerotail.mirror.maker_run import MakerRun
@@ -40,6 +41,7 @@ RATIO = 2.0
 LAG_P99_SECONDS = 2.0
 _PATIENCE_SECONDS = 300.0
 _LOOK_SECONDS = 0.02
+_SETTLE_SECONDS = 20.0
 
 Tell = Callable[[str], None]
 
@@ -61,14 +63,16 @@ class _Round:
     partitions: int
     records_per_second: float
     startup_seconds: float
+    cpu_microseconds: float
+    """Of the engine's processes, per record: says more than the rate on a machine that does other things, too."""
     complete: bool
 
 
 def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
     """Measure both engines in turn, then the lag at half rate."""
-    tell("bringing up two sites")
+    tell("bringing up two clusters")
     rounds: list[_Round] = []
-    with temporary_lab(LabSettings) as lab, tempfile.TemporaryDirectory(prefix="zerotail-mirror-") as scratch:
+    with temporary_clusters() as lab, tempfile.TemporaryDirectory(prefix="zerotail-mirror-") as scratch:
         for number in range(settings.rounds):
             for partitions in settings.partitions:
                 for engine in ("spark", "mm2"):
@@ -76,7 +80,8 @@ def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
                     rounds.append(done)
                     tell(
                         f"{engine} with {partitions} partitions: {done.records_per_second:,.0f} records/s, "
-                        f"first record after {done.startup_seconds:.1f} s, {'complete' if done.complete else 'WRONG'}"
+                        f"{done.cpu_microseconds:.1f} µs of processor time each, first record after "
+                        f"{done.startup_seconds:.1f} s, {'complete' if done.complete else 'WRONG'}"
                     )
         rates = {
             f"{engine}-{partitions}": median(
@@ -104,6 +109,7 @@ def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
                 "partitions": one.partitions,
                 "records_per_second": round(one.records_per_second, 1),
                 "startup_seconds": round(one.startup_seconds, 2),
+                "cpu_microseconds": round(one.cpu_microseconds, 2),
                 "complete": one.complete,
             }
             for one in rounds
@@ -119,13 +125,28 @@ def _measure(lab: Layout, scratch: Path, settings: MirrorSettings, engine: str, 
     make_load(
         east, topic, count=settings.count, size=settings.size, rate=None, compression="none", partitions=partitions
     )
-    with _running(lab, scratch, engine, topic):
+    with _running(lab, scratch, engine, topic) as pid:
         began = time.monotonic()
         first, first_count = _wait_for(west, topic, partitions, 1, began)
+        worked = cpu_seconds(pid())
         last, _ = _wait_for(west, topic, partitions, settings.count, began)
+        worked = cpu_seconds(pid()) - worked
         rate = (settings.count - first_count) / max(1e-9, last - first)
-    counted = count_records(west, topic, partitions)
-    return _Round(engine, partitions, rate, first - began, counted == count_records(east, topic, partitions))
+        # Markers of transactions were counted with the records: the last few may still be on their way.
+        complete = _is_complete(east, west, topic, partitions)
+    cost = worked / max(1, settings.count - first_count) * 1e6
+    return _Round(engine, partitions, rate, first - began, cost, complete)
+
+
+def _is_complete(east: Cluster, west: Cluster, topic: str, partitions: int) -> bool:
+    """Whether the same records stand in the same order at both sides, a moment later at the latest."""
+    wanted = count_records(east, topic, partitions)
+    deadline = Deadline.after(_SETTLE_SECONDS)
+    while count_records(west, topic, partitions) != wanted:
+        if deadline.passed:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
 
 
 def _wait_for(cluster: Cluster, topic: str, partitions: int, count: int, began: float) -> tuple[float, int]:
@@ -148,10 +169,10 @@ def _wait_for(cluster: Cluster, topic: str, partitions: int, count: int, began: 
 
 
 @contextmanager
-def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[None]:
-    """One engine for the length of a block, reading through the link and writing locally."""
+def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[Callable[[], int]]:
+    """One engine for the length of a block, beside the link, which would slow both; yields who it is."""
     if engine == "mm2":
-        clusters = {site: Cluster(lab.bootstrap(site, seen_from="west")) for site in ("east", "west")}
+        clusters = {site: Cluster(lab.bootstrap(site)) for site in ("east", "west")}
         flows = plan_flows(
             topic,
             "active-passive",
@@ -166,7 +187,7 @@ def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[No
         thread = Thread(target=maker.run)
         thread.start()
         try:
-            yield
+            yield lambda: maker.processes[0].pid or 0
         finally:
             maker.stop()
             thread.join()
@@ -181,7 +202,7 @@ def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[No
         env={**os.environ, "ZEROTAIL_STATE": str(scratch / topic)},
     ) as process:
         try:
-            yield
+            yield lambda: process.pid
         finally:
             process.terminate()
             process.wait(60)
@@ -189,8 +210,7 @@ def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[No
 
 def _configuration(lab: Layout, topic: str) -> str:
     sites = "".join(
-        f'  {site}: {{kafka: {{bootstrap: "{lab.bootstrap(site, seen_from="west")}"}}, '
-        f'database: {{dsn: "host={site} dbname=none"}}}}\n'
+        f'  {site}: {{kafka: {{bootstrap: "{lab.bootstrap(site)}"}}, database: {{dsn: "host={site} dbname=none"}}}}\n'
         for site in ("east", "west")
     )
     ends = "topology: active-passive, source: east, target: west"

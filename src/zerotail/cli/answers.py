@@ -23,7 +23,10 @@ from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
 from zerotail.lab.load import Loaded
 from zerotail.lab.status import LabStatus
+from zerotail.mirror.advice import Advice, Verdict
+from zerotail.mirror.canary import CanaryReport
 from zerotail.mirror.comparison import Compared as CopyCompared
+from zerotail.mirror.load import LoadReport
 from zerotail.mirror.planning import MirrorPlan
 from zerotail.mirror.standing import FlowStanding
 from zerotail.mirror.translation import Translated
@@ -417,6 +420,24 @@ class MirrorGenerateAnswer:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class MirrorCanaryAnswer:
+    """`zerotail mirror canary`; `ok` when all came, once, in time."""
+
+    ok: bool
+    report: CanaryReport
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorAdviseAnswer:
+    """`zerotail mirror advise`; `ok` when there is nothing to set otherwise."""
+
+    ok: bool
+    flow: str
+    verdict: Verdict
+    network: tuple[Advice, ...]
+
+
 ANSWERS: dict[str, type] = {
     "error": ErrorAnswer,
     "audit": Audit,
@@ -469,8 +490,11 @@ ANSWERS: dict[str, type] = {
     "schema-print": SchemaPrintAnswer,
     "schema-apply": SchemaApplyAnswer,
     "check-group": CheckGroupAnswer,
+    "mirror-advise": MirrorAdviseAnswer,
+    "mirror-canary": MirrorCanaryAnswer,
     "mirror-generate": MirrorGenerateAnswer,
     "mirror-list": MirrorListAnswer,
+    "mirror-load": LoadReport,
     "mirror-offsets": MirrorOffsetsAnswer,
     "mirror-plan": MirrorPlanAnswer,
     "mirror-status": MirrorStatusAnswer,

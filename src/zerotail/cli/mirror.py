@@ -121,10 +121,11 @@ def _told_mirror(mirror: PlannedMirror) -> Iterator[str]:
 
 
 def _add_other_commands() -> None:
-    from zerotail.cli import mirror_look, mirror_maker, mirror_run
+    from zerotail.cli import mirror_look, mirror_maker, mirror_run, mirror_tune
 
-    for other in (*mirror_run.COMMANDS, *mirror_look.COMMANDS, *mirror_maker.COMMANDS):
-        command.add_command(other)
+    for module in (mirror_run, mirror_look, mirror_tune, mirror_maker):
+        for other in module.COMMANDS:
+            command.add_command(other)
 
 
 _add_other_commands()

@@ -20,6 +20,8 @@ from zerotail.kafka.log import Admin
 
 _ANSWER_SECONDS = 5.0
 _COORDINATOR_SECONDS = 15.0
+_ABSENT = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_NOENT", "LEADER_NOT_AVAILABLE")
+"""It is not there yet, went between two questions, or has no leader at this moment."""
 
 Partition = tuple[TopicName, PartitionNumber]
 
@@ -91,7 +93,7 @@ class Places:
                 key = (TopicName(one.topic), PartitionNumber(one.partition))
                 found[key] = Offset(answer.result(_ANSWER_SECONDS).offset)
             except KafkaException as error:
-                if error.args[0].name() != "UNKNOWN_TOPIC_OR_PART":  # it went between two questions
+                if error.args[0].name() not in _ABSENT:
                     raise self._translated(error) from error
             except LateError as error:
                 raise self._translated(error) from error

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from zerotail.errors import Unfinished
 from zerotail.jars import locked_jars, require_jars
 from zerotail.lab.broker import ENVIRONMENT, require_java
 from zerotail.mirror.maker import render_properties
@@ -150,7 +149,7 @@ class MakerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-            raise Unfinished("MirrorMaker 2 did not end by itself and was killed.", code="ZT850") from None
+            self._tell(f"MirrorMaker 2 did not end within {_END_SECONDS:g} s and was killed")
 
 
 def _end_with_parent() -> None:

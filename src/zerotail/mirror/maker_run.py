@@ -10,9 +10,9 @@ from zerotail.core.topology import Flow
 from zerotail.kafka.catalogue import Catalogue
 from zerotail.kafka.cluster import Cluster
 from zerotail.lab.ports import release_ports, reserve_ports
-from zerotail.mirror.journal import Journal
 from zerotail.mirror.maker import MakerSettings, plan_properties
 from zerotail.mirror.maker_process import Heard, MakerFiles, MakerProcess, Tell
+from zerotail.mirror.note import NoteWriter
 
 _COPIES = 3
 
@@ -28,7 +28,7 @@ class MakerRun:
         tell: Tell,
         settings: MakerSettings | None = None,
     ) -> None:
-        self._journals = {flow.name: Journal(state, flow.name, flow.engine) for flow in flows}
+        self._writers = {flow.name: NoteWriter(state, flow.name, flow.engine) for flow in flows}
         self._folders: list[Path] = []
         self.processes: list[MakerProcess] = []
         targets = list(dict.fromkeys(flow.target for flow in flows))
@@ -55,8 +55,8 @@ class MakerRun:
                 thread.join()
             return 0
         finally:
-            for journal in self._journals.values():
-                journal.close()
+            for writer in self._writers.values():
+                writer.close()
             for folder in self._folders:
                 release_ports(folder)
 
@@ -68,6 +68,6 @@ class MakerRun:
     def _heard(self, flows: Sequence[Flow]) -> Heard:
         def heard(state: str, metrics: dict[str, float]) -> None:
             for flow in flows:
-                self._journals[flow.name].measure(state, metrics)
+                self._writers[flow.name].measure(state, metrics)
 
         return heard

@@ -1,7 +1,7 @@
 """How far a flow is: lag in records and in seconds, with its trend, and the state of every partition, worst first.
 
 The positions are asked of Kafka, at both ends, and need no running mirror. What a mirror on this machine says of itself
-(`mirror.journal`) is put beside them.
+(`mirror.note`) is put beside them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.maker_offsets import read_maker_places
 from zerotail.kafka.peek import timestamps_at
 from zerotail.kafka.places import Partition, Places
-from zerotail.mirror.journal import FlowNote, PartitionNote, read_note
+from zerotail.mirror.note import FlowNote, PartitionNote, read_note
 
 _MOST_TIMED = 64
 """So many partitions are asked for the age of their first record that is not copied, the longest lag first."""

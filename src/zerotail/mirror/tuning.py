@@ -10,7 +10,7 @@ from zerotail.errors import Refused
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.copy import READING, WRITING
 from zerotail.mirror.advice import Measured, Verdict, advise
-from zerotail.mirror.journal import FlowNote, read_note
+from zerotail.mirror.note import FlowNote, read_note
 from zerotail.mirror.standing import FlowStanding, observe_flow
 
 

@@ -10,7 +10,7 @@ from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.core.topology import Flow
 from zerotail.kafka.copy import Outcome
 from zerotail.mirror.flows import clusters_of
-from zerotail.mirror.journal import Journal
+from zerotail.mirror.note import NoteWriter
 from zerotail.running.report import Tell
 from zerotail.spark.application import Application
 from zerotail.spark.mirror_source import Ends
@@ -27,10 +27,10 @@ def run_flows(
 ) -> int:
     """Copy until stopped, or until a newer start takes over; the exit code."""
     clusters = clusters_of(configuration)
-    journals = {flow.name: Journal(state, flow.name, flow.engine) for flow in flows}
+    writers = {flow.name: NoteWriter(state, flow.name, flow.engine) for flow in flows}
 
     def heard(flow: str, topic: TopicName, partition: PartitionNumber, outcome: Outcome) -> None:
-        journals[flow].hear(topic, partition, outcome)
+        writers[flow].hear(topic, partition, outcome)
 
     try:
         return application.run(
@@ -48,5 +48,5 @@ def run_flows(
             ],
         )
     finally:
-        for journal in journals.values():
-            journal.close()
+        for writer in writers.values():
+            writer.close()

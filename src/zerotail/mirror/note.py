@@ -70,7 +70,7 @@ def read_note(folder: Path, flow: str) -> FlowNote | None:
         return None
 
 
-class Journal:
+class NoteWriter:
     """Gathers what tasks report, from any thread, and writes it."""
 
     def __init__(self, folder: Path, flow: str, engine: str) -> None:
