@@ -331,6 +331,7 @@ def test_a_class_archive_is_made_where_scratch_files_are_on_another_file_system(
     assert archive.is_file()
 
 
+@pytest.mark.soak
 def test_a_short_soak_leaves_nothing() -> None:
     program = Path(__file__).parents[3] / "bench" / "soak_lab.py"
     command = [sys.executable, str(program), "--rounds", "2", "--seed", "2"]

@@ -97,6 +97,7 @@ def with_password(system: Running, password_file: str) -> None:
 
 
 @pytest.mark.usefixtures("guarded")
+@pytest.mark.soak
 def test_a_whole_site_runs_with_a_password(lab: Layout, tmp_path: Path) -> None:
     for name, text in (("right", PASSWORD), ("wrong", "guessed")):
         (tmp_path / name).write_text(text)
