@@ -56,11 +56,12 @@ def measure(bench: Bench, pipeline: Pipeline, leader: int, count: int) -> tuple[
 
 
 def summary(rounds: list[tuple[float, dict[str, float]]]) -> dict[str, Any]:
-    """Medians: records per second, cost in all and by part."""
+    """Medians: records per second, cost in all and by part; and each round as it was measured."""
     parts = sorted({part for _, cost in rounds for part in cost})
     return {
         "records_per_second": round(statistics.median(speed for speed, _ in rounds)),
         "cpu_microseconds": round(statistics.median(sum(cost.values()) for _, cost in rounds), 1),
+        "rounds": [(round(speed, 1), round(sum(cost.values()), 2)) for speed, cost in rounds],
         "by_part": {part: round(statistics.median(cost.get(part, 0.0) for _, cost in rounds), 1) for part in parts},
     }
 
