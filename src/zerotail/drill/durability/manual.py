@@ -16,6 +16,7 @@ from zerotail.drill.durability.picture import draw, label
 from zerotail.drill.durability.result import CellFound, DurabilityResult
 
 Pick = Callable[[CellFound], bool]
+_NOT_PLAYED = "not played"
 _NOTE = "<!-- Written by `python -m zerotail.drill.durability.manual docs` from durability.json. -->"
 
 
@@ -57,7 +58,7 @@ def page(result: DurabilityResult) -> str:
             "",
             "![acknowledged records that are gone, by settings and fault](durability.svg)",
             "",
-            *_claims(result),
+            *(row for row in _claims(result) if _NOT_PLAYED not in row),
             "",
             "## All figures",
             "",
@@ -153,7 +154,7 @@ def lost(result: DurabilityResult, fault: str, pick: Pick) -> str:
     """`3 of 1,234 lost`, over the cells that are picked."""
     cells = [one for one in result.cells if one.fault == fault and pick(one)]
     if not cells:
-        return "not played"
+        return _NOT_PLAYED
     return f"{sum(one.lost for one in cells):,} of {sum(one.acknowledged for one in cells):,} lost"
 
 
