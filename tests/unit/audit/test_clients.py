@@ -193,9 +193,11 @@ def test_any_text_is_read(text: str) -> None:
     consumer_facts("file", properties)
 
 
-def test_a_prefix_is_taken_off() -> None:
-    facts = producer_facts("file", {"producer.acks": "1", "kafka.enable.idempotence": "false"})
-    assert (facts.settings["acks"], facts.settings["enable.idempotence"]) == ("1", "false")
+@pytest.mark.parametrize("prefix", ["kafka.", "producer.", "consumer."])
+def test_a_prefix_is_taken_off(prefix: str) -> None:
+    assert producer_facts("file", {f"{prefix}acks": "1"}).settings["acks"] == "1"
+    reader = consumer_facts("file", {f"{prefix}auto.offset.reset": "none"})
+    assert reader.settings["auto.offset.reset"] == "none"
 
 
 def test_nothing_of_a_file_is_kept_that_no_rule_asks_for() -> None:

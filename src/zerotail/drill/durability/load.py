@@ -52,9 +52,12 @@ class Load:
         )
 
     def rest(self) -> None:
-        """Write nothing more, and return when everything has got its answer."""
+        """Write nothing more."""
         with self._turn:
             self._writing.clear()
+
+    def wait_until_answered(self) -> None:
+        """Return when everything that was queued has got its answer; every partition has a leader."""
         deadline = Deadline.after(_ANSWER_SECONDS)
         idle = [writer.wait_until_idle(deadline) for writer in self._writers.values()]
         if not all(idle):

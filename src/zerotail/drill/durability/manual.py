@@ -12,10 +12,12 @@ from pathlib import Path
 
 import msgspec
 
+from zerotail.drill.durability.faults import FAULTS
 from zerotail.drill.durability.picture import draw, label
 from zerotail.drill.durability.result import CellFound, DurabilityResult
 
 Pick = Callable[[CellFound], bool]
+_NOT_PLAYED = "not played"
 _NOTE = "<!-- Written by `python -m zerotail.drill.durability.manual docs` from durability.json. -->"
 
 
@@ -57,23 +59,25 @@ def page(result: DurabilityResult) -> str:
             "",
             "![acknowledged records that are gone, by settings and fault](durability.svg)",
             "",
-            *_claims(result),
+            *(row for row in _claims(result) if _NOT_PLAYED not in row),
             "",
             "## All figures",
             "",
             "Lost / acknowledged records. Bold: nothing may be lost there.",
             "",
-            *_table(result, lambda one: f"{one.lost:,} / {one.acknowledged:,}"),
+            *_table(result, lambda one: f"{one.lost:,} / {one.acknowledged:,}", lambda one: one.promised),
             "",
-            "Records that are in the log more than once: the producer got no answer, and sent again.",
+            "Records that are in the log more than once: the producer got no answer, and sent again. Bold: there must "
+            "be none.",
             "",
-            *_table(result, lambda one: f"{one.repeated:,}"),
+            *_table(result, lambda one: f"{one.repeated:,}", lambda one: one.idempotent),
             "",
             "## The faults",
             "",
             "| fault | rounds | what happens | seen in the first round |",
             "|---|---|---|---|",
             *(f"| `{one.name}` | {one.rounds} | {one.summary} | {'; '.join(one.evidence)} |" for one in result.faults),
+            *_missing(result),
             "",
             *_HOW,
         ]
@@ -145,6 +149,12 @@ def _claims(result: DurabilityResult) -> list[str]:
     ]
 
 
+def _missing(result: DurabilityResult) -> list[str]:
+    """The faults that the figures are silent about."""
+    played = {one.name for one in result.faults}
+    return [f"| `{one.name}` | 0 | {one.summary} | not played here |" for one in FAULTS if one.name not in played]
+
+
 def _all_of(least: int, *, unclean: bool | None = None) -> Pick:
     return lambda one: one.acks == "all" and one.min_insync == least and unclean in (None, one.unclean)
 
@@ -153,7 +163,7 @@ def lost(result: DurabilityResult, fault: str, pick: Pick) -> str:
     """`3 of 1,234 lost`, over the cells that are picked."""
     cells = [one for one in result.cells if one.fault == fault and pick(one)]
     if not cells:
-        return "not played"
+        return _NOT_PLAYED
     return f"{sum(one.lost for one in cells):,} of {sum(one.acknowledged for one in cells):,} lost"
 
 
@@ -161,13 +171,13 @@ def _repeated(result: DurabilityResult, pick: Pick) -> str:
     return f"{sum(one.repeated for one in result.cells if pick(one)):,}"
 
 
-def _table(result: DurabilityResult, shown: Callable[[CellFound], str]) -> list[str]:
+def _table(result: DurabilityResult, shown: Callable[[CellFound], str], is_bold: Pick) -> list[str]:
     faults = [one.name for one in result.faults]
     found = {(one.cell, one.fault): one for one in result.cells}
     rows = [f"| settings | {' | '.join(faults)} |", f"|---|{'---|' * len(faults)}"]
     for cell in dict.fromkeys(one.cell for one in result.cells):
         fields = [found[cell, fault] for fault in faults]
-        told = [f"**{shown(one)}**" if one.promised else shown(one) for one in fields]
+        told = [f"**{shown(one)}**" if is_bold(one) else shown(one) for one in fields]
         rows.append(f"| {label(fields[0])} | {' | '.join(told)} |")
     return rows
 

@@ -139,6 +139,8 @@ def _strike(stage: Stage, load: Load, fault: Fault, chance: random.Random) -> tu
     time.sleep(_AFTERWARDS_SECONDS)
     load.rest()
     stage.wait_until_whole()
+    load.wait_until_answered()
+    stage.lead_by_first()
     return evidence
 
 

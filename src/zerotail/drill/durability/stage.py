@@ -32,18 +32,23 @@ class Stage:
         return observe_partitions(self.client, self.topics)
 
     def wait_until_whole(self) -> None:
-        """Return when every copy is in sync and broker 1 leads everything."""
+        """Return when every partition has a leader and all of its copies are in sync."""
 
         def in_sync() -> bool:
             seen = self.observe()
             return seen is not None and all(one.in_sync == BROKERS and one.leader is not None for one in seen)
+
+        deadline = Deadline.after(_PATIENCE_SECONDS)
+        wait_until("every copy is in sync", in_sync, deadline, every_seconds=_LOOK_SECONDS, late=Unfinished)
+
+    def lead_by_first(self) -> None:
+        """Let broker 1 lead everything; nothing may be under way, for `acks=1` would lose it even so."""
 
         def led() -> bool:
             seen = self.observe()
             return seen is not None and all(one.leader == BROKERS[0] for one in seen)
 
         deadline = Deadline.after(_PATIENCE_SECONDS)
-        wait_until("every copy is in sync", in_sync, deadline, every_seconds=_LOOK_SECONDS, late=Unfinished)
         if not led():
             elect_preferred(self.client, [(one.topic, one.partition) for one in self.observe() or []], deadline)
             wait_until("broker 1 leads", led, deadline, every_seconds=_LOOK_SECONDS, late=Unfinished)
