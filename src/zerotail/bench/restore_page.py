@@ -75,21 +75,8 @@ def _table(case: RestoreCase) -> Iterator[str]:
         f"Plain read {_spread(case.plain_seconds.median, case.plain_seconds.least, case.plain_seconds.most)} s."
     )
     yield ""
-    names = [
-        "method",
-        "cache",
-        "polls",
-        "first hits",
-        "cache hits",
-        "peak cache",
-        "share",
-        "reads",
-        "time (s)",
-        "ratio",
-        "growth",
-    ]
-    yield f"| {' | '.join(names)} |"
-    yield "|" + "---|" * len(names)
+    yield f"| {' | '.join(_COLUMNS)} |"
+    yield "|" + "---|" * len(_COLUMNS)
     for row in case.rows:
         yield _line(case, row)
 

@@ -71,6 +71,8 @@ def test_the_page_says_what_was_reached_and_how_far_a_program_came_that_was_give
     assert "**not reached**" in section
     assert "given up after 2, at 12%" in section
     assert section.count("| bounded |") == 1
+    table = [line.count("|") for line in section.splitlines() if line.startswith("|")]
+    assert len(set(table)) == 1, "every line has as many cells as the head has names"
 
 
 def test_a_page_keeps_what_others_wrote_and_replaces_the_section(tmp_path: Path) -> None:
