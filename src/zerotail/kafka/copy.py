@@ -26,7 +26,7 @@ from zerotail.core.copying import Go, Kind, Place, Run, SourceLog, Stop, TargetE
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode, stamper
 from zerotail.core.topology import Flow
-from zerotail.errors import Unavailable
+from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
@@ -152,6 +152,9 @@ class PartitionCopier:
         except (_LostPlaceError, Unavailable) as error:
             self.close()
             return Outcome("waiting", str(error))
+        except Refused as error:  # a header that nobody can read: going on could copy in a circle
+            self.close()
+            return Outcome("stopped", error.message)
         # Somebody else has opened the partition: the place says whether that was a worker of this same run.
         try:
             return self._work(end, seconds)

@@ -20,8 +20,19 @@ from zerotail.kafka.log import Admin
 
 _ANSWER_SECONDS = 5.0
 _COORDINATOR_SECONDS = 15.0
-_ABSENT = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_NOENT", "LEADER_NOT_AVAILABLE")
-"""It is not there yet, went between two questions, or has no leader at this moment."""
+_ABSENT = frozenset(
+    {
+        "UNKNOWN_TOPIC_OR_PART",
+        "_UNKNOWN_TOPIC",
+        "_UNKNOWN_PARTITION",
+        "_NOENT",
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_FOR_PARTITION",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+    }
+)
+"""It is not there yet, went between two questions, or its leader changes at this moment."""
 
 Partition = tuple[TopicName, PartitionNumber]
 

@@ -177,6 +177,18 @@ def test_both_ways_nothing_runs_in_a_circle(lab: Layout) -> None:
         )
 
 
+def test_a_record_whose_origin_cannot_be_read_stops_its_partition(lab: Layout) -> None:
+    make_topic(lab, "east", "strange")
+    write(lab, "east", "strange", values(2))
+    client = Producer({"bootstrap.servers": lab.bootstrap("east")})
+    client.produce("strange", b"x", partition=0, headers=[("zt-from", b"of another version")])
+    client.flush(10)
+    stopped = copy_all(ordered(lab, "strange"))
+    assert stopped.state == "stopped"
+    assert "cannot read" in stopped.note
+    assert read(lab, "west", "east.strange") == []
+
+
 def test_a_group_goes_on_at_the_record_that_it_had_not_read(lab: Layout) -> None:
     make_topic(lab, "east", "groups")
     flow = flow_of()
