@@ -23,27 +23,30 @@ class SeekingCursor:
         self._first, self._behind = log.bounds
         self._consumer = Consumer(log.client_settings())
         self._consumer.assign([TopicPartition(log.topic, log.partition, self._first)])
+        self._at_end = False
+        """The client says so once, perhaps together with the last records."""
         self.polls = 0
 
     def poll(self) -> list[Message] | None:
         """The next messages; None at the log's end."""
+        if self._at_end:
+            return None
         heard = time.monotonic()
         while time.monotonic() - heard < _ANSWER_SECONDS:
             self.polls += 1
             messages = self._consumer.consume(self._rows, _POLL_SECONDS)
-            records = [one for one in messages if not one.error()]
-            if records:
-                return records
-            for one in messages:
-                error = one.error()
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                    return None
-                if error is not None:
+            for error in filter(None, (one.error() for one in messages)):
+                if error.code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(error)
+                self._at_end = True
+            records = [one for one in messages if not one.error()]
+            if records or self._at_end:
+                return records or None
         raise Unavailable(f"topic {self._log.topic} cannot be read: no answer in time", code="ZT540")
 
     def seek(self, offset: Offset) -> None:
         """Go to an offset."""
+        self._at_end = False
         self._consumer.seek(TopicPartition(self._log.topic, self._log.partition, offset))
 
     def close(self) -> None:
