@@ -101,12 +101,16 @@ class MirrorReader(DataSourceStreamReader):
         return [
             Grown(_row(key, value))
             for key, value in end.items()
-            if key != _TURN and (turned or value != start.get(key))
+            if key != _TURN and (value != start.get(key) or (turned and not _is_note(key)))
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Grown)  # noqa: S101 - planned above
         yield pa.RecordBatch.from_pylist([partition.row], _ARROW)
+
+
+def _is_note(key: str) -> bool:
+    return not key.endswith("/")
 
 
 def _row(key: str, value: int) -> dict[str, Any]:
@@ -127,7 +131,9 @@ class Discovery:
         self._flow = ends.flow
         self._source = Catalogue(ends.source, ends.flow.source)
         self._target = Catalogue(ends.target, ends.flow.target)
+        self._ends = ends
         self._logs = Places(ends.source, ends.flow.source)
+        self._logs_are_old = False
         self._known: dict[Partition, str] = {}
         """Partitions that can be copied, and the id of their topic."""
         self._notes: dict[str, int] = {}
@@ -143,6 +149,8 @@ class Discovery:
             self._discover(with_settings=now >= self._settings_at)
             self._discover_at = now + _DISCOVER_SECONDS
         ends = self._logs.ends(self._known)
+        # A client does not look again for a partition that was not there when it looked first.
+        self._logs_are_old = len(ends) < len(self._known)
         found = {
             f"{topic}/{partition}/{self._known[topic, partition]}/": int(end)
             for (topic, partition), end in ends.items()
@@ -150,6 +158,8 @@ class Discovery:
         return found | self._notes
 
     def _discover(self, *, with_settings: bool) -> None:
+        if self._logs_are_old:
+            self._logs = Places(self._ends.source, self._flow.source)
         counts, _ = self._source.partition_counts()
         taken = {name: count for name, count in counts.items() if self._flow.takes(name)}
         ids = self._source.topic_ids(taken)
