@@ -21,13 +21,14 @@ import pyspark
 from pyspark.sql import DataFrame
 
 from zerotail.deadline import Deadline, wait_until
+from zerotail.jars import jars_folder
 
 _PATIENCE_SECONDS = 180.0
 
 
 def class_archive() -> Path:
-    """Where the image is, or would be."""
-    return Path(pyspark.__file__).with_name("zerotail.jsa")
+    """Where the image is, or would be: other jars have another one."""
+    return Path(pyspark.__file__).with_name(f"zerotail-{jars_folder('spark').parent.name}.jsa")
 
 
 def archive_options() -> str:
@@ -48,6 +49,8 @@ def make_class_archive() -> Path | None:
         subprocess.run(command, check=False, timeout=_PATIENCE_SECONDS, capture_output=True)
         if not written.is_file():
             return None
+        for outdated in archive.parent.glob("zerotail-*.jsa"):
+            outdated.unlink()
         written.rename(archive)
     return archive
 
