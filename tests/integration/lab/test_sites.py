@@ -293,6 +293,7 @@ def test_what_a_killed_up_leaves_is_found_by_down(folder: Path) -> None:
     assert call("lab", "down", "--dir", str(folder)).code == 0
 
 
+@pytest.mark.soak
 def test_three_brokers_keep_a_cluster_when_one_is_killed(folder: Path) -> None:
     layout = bring_up(LabSettings(folder, brokers=3))
     assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
@@ -304,6 +305,7 @@ def test_three_brokers_keep_a_cluster_when_one_is_killed(folder: Path) -> None:
     assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
 
 
+@pytest.mark.soak
 def test_a_destroyed_cluster_of_three_begins_anew_and_a_lost_node_joins_its_cluster_again(folder: Path) -> None:
     layout = bring_up(LabSettings(folder, brokers=3))
     assert destroy_site(layout, "east").bit

@@ -29,7 +29,7 @@ from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 from zerotail.mirror.offsets import apply_positions, translate_group
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.soak]
 
 KILLS = int(os.environ.get("ZT_TEST_COPY_KILLS", "20"))
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))

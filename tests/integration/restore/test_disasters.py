@@ -17,7 +17,7 @@ from zerotail.postgres.connection import connect
 from zerotail.postgres.journal import find_head
 from zerotail.restore import Wish, plan_restore, run_restore
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.soak]
 STATES = ("empty", "mirrored", "refilled", "refilled in part", "with orphans")
 
 
