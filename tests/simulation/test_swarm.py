@@ -62,7 +62,7 @@ def test_every_crash_point_of_a_small_run_is_survived(receiver: ReceiverClass) -
     assert not tally.failures, _told(tally.failures)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_every_pair_of_crash_points_of_the_smallest_run_is_survived() -> None:
     tally = exhaust(smallest(), 2)
