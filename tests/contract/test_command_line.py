@@ -13,7 +13,7 @@ import click
 import pytest
 
 from support.command import PROGRAM, call
-from zerotail.cli.answers import ANSWERS, json_schema
+from zerotail.cli.answer_forms import ANSWERS, json_schema
 from zerotail.cli.frame import COMMANDS, _failure_of, zerotail
 from zerotail.cli.progress import steps_display
 

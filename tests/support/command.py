@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from zerotail.cli.answers import json_schema
+from zerotail.cli.answer_forms import json_schema
 
 PROGRAM = (sys.executable, "-m", "zerotail")
 

@@ -1,7 +1,7 @@
-"""The form of every `--json` answer, by the name in its `schema` field.
+"""What commands answer with `--json`, where they have no type of their own to print.
 
-The types are those that the commands print, so a form cannot drift from what is printed; `json_schema` writes one
-down for programs. A form that changes incompatibly gets a new number behind its name.
+The commands print these very types, so a form cannot drift from what is printed; `answer_forms` has all of them by
+name.
 """
 
 from __future__ import annotations
@@ -9,40 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from zerotail.audit.judgement import Audit
-from zerotail.bench.restore_result import RestoreBench
-from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
 from zerotail.consume.liveness import GroupVerdict
 from zerotail.core.reconciliation import Reconciliation
 from zerotail.doctor import Finding
-from zerotail.drill.durability.result import DurabilityResult
-from zerotail.drill.result import DrillResult, DrillSummary
-from zerotail.lab.fault import FaultReport
 from zerotail.lab.layout import Layout
-from zerotail.lab.load import Loaded
-from zerotail.lab.status import LabStatus
-from zerotail.mirror.advice import Advice, Verdict
-from zerotail.mirror.canary import CanaryReport
-from zerotail.mirror.comparison import Compared as CopyCompared
-from zerotail.mirror.load import LoadReport
-from zerotail.mirror.planning import MirrorPlan
-from zerotail.mirror.standing import FlowStanding
-from zerotail.mirror.translation import Translated
-from zerotail.operate.act import ActReport
-from zerotail.operate.plan import ActPlan
-from zerotail.operate.status import ActStatus
 from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.verification import Verified
-from zerotail.restore.report import RestorePlan, RestoreReport
 from zerotail.running.shadow import Shadowed
-from zerotail.spool.finish import DrainReport
 from zerotail.spool.status import SpoolStatus
-from zerotail.status.values import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,175 +324,3 @@ class CheckGroupAnswer:
 
     ok: bool
     verdict: GroupVerdict
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorShown:
-    """A mirror of the configuration."""
-
-    name: str
-    topology: str
-    engine: str
-    flows: tuple[str, ...]
-    topics: tuple[str, ...]
-    topic_names: str
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorListAnswer:
-    """`zerotail mirror list`."""
-
-    mirrors: tuple[MirrorShown, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorPlanAnswer:
-    """`zerotail mirror plan`; `ok` when every principle holds."""
-
-    ok: bool
-    plan: MirrorPlan
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorStatusAnswer:
-    """`zerotail mirror status`; `ok` when nothing has stopped and everybody answers."""
-
-    ok: bool
-    flows: tuple[FlowStanding, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TopicVerified:
-    """One topic of one flow."""
-
-    flow: str
-    compared: CopyCompared
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorVerifyAnswer:
-    """`zerotail mirror verify`; `ok` when every copy agrees with its source."""
-
-    ok: bool
-    topics: tuple[TopicVerified, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorOffsetsAnswer:
-    """`zerotail mirror offsets`; `ok` when every position is exact."""
-
-    ok: bool
-    group: str
-    target: str
-    applied: bool
-    positions: tuple[Translated, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorGenerateAnswer:
-    """`zerotail mirror generate`."""
-
-    mirror: str
-    form: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorCanaryAnswer:
-    """`zerotail mirror canary`; `ok` when all came, once, in time."""
-
-    ok: bool
-    report: CanaryReport
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorAdviseAnswer:
-    """`zerotail mirror advise`; `ok` when there is nothing to set otherwise."""
-
-    ok: bool
-    flow: str
-    verdict: Verdict
-    network: tuple[Advice, ...]
-
-
-ANSWERS: dict[str, type] = {
-    "error": ErrorAnswer,
-    "audit": Audit,
-    "version": VersionAnswer,
-    "doctor": DoctorAnswer,
-    "run": RunAnswer,
-    "bench-durability": DurabilityResult,
-    "bench-flow": FlowResult,
-    "bench-journal": JournalCost,
-    "bench-restore": RestoreBench,
-    "bench-mirror": MirrorResult,
-    "bench-takeover": TakeoverResult,
-    "drill-list": DrillListAnswer,
-    "drill-run": DrillResult,
-    "drill-runs": DrillSummary,
-    "config-check": ConfigCheckAnswer,
-    "config-show": ConfigShowAnswer,
-    "config-schema": ConfigSchemaAnswer,
-    "demo": DrillResult,
-    "emissions-list": EmissionsListAnswer,
-    "emissions-settle": EmissionsSettleAnswer,
-    "lab-up": LabUpAnswer,
-    "lab-down": LabDownAnswer,
-    "lab-load": Loaded,
-    "lab-status": LabStatus,
-    "lab-fault": FaultReport,
-    "lab-promote": LabPromoteAnswer,
-    "lab-rejoin": LabRejoinAnswer,
-    "lab-stop-database": LabStopDatabaseAnswer,
-    "takeover-plan": ActPlan,
-    "takeover-report": ActReport,
-    "takeover-status": ActStatus,
-    "handover-plan": ActPlan,
-    "handover-report": ActReport,
-    "handover-status": ActStatus,
-    "failback-plan": ActPlan,
-    "failback-report": ActReport,
-    "failback-status": ActStatus,
-    "rejoin-plan": ActPlan,
-    "rejoin-report": ActReport,
-    "restore-plan": RestorePlan,
-    "restore-report": RestoreReport,
-    "journal-show": JournalShowAnswer,
-    "journal-verify": JournalVerifyAnswer,
-    "journal-replay": JournalReplayAnswer,
-    "journal-compare": JournalCompareAnswer,
-    "poison-list": PoisonListAnswer,
-    "poison-decide": PoisonDecideAnswer,
-    "reconcile": ReconcileAnswer,
-    "schema-print": SchemaPrintAnswer,
-    "schema-apply": SchemaApplyAnswer,
-    "check-group": CheckGroupAnswer,
-    "mirror-advise": MirrorAdviseAnswer,
-    "mirror-canary": MirrorCanaryAnswer,
-    "mirror-generate": MirrorGenerateAnswer,
-    "mirror-list": MirrorListAnswer,
-    "mirror-load": LoadReport,
-    "mirror-offsets": MirrorOffsetsAnswer,
-    "mirror-plan": MirrorPlanAnswer,
-    "mirror-status": MirrorStatusAnswer,
-    "mirror-verify": MirrorVerifyAnswer,
-    "spool-status": SpoolStatusAnswer,
-    "spool-drain": DrainReport,
-    "status": Status,
-}
-
-
-def schema_name(answer: str) -> str:
-    """What stands in the `schema` field."""
-    return f"zerotail/{answer}/1"
-
-
-def json_schema(answer: str) -> dict[str, Any]:
-    """The JSON Schema of an answer."""
-    (schema,), components = msgspec.json.schema_components([ANSWERS[answer]], ref_template="#/$defs/{name}")
-    name = schema["$ref"].rpartition("/")[2]
-    top = components.pop(name)
-    top["properties"] = {"schema": {"const": schema_name(answer)}, **top["properties"]}
-    top["required"] = ["schema", *top["required"]]
-    top["additionalProperties"] = False
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **top, "$defs": components}

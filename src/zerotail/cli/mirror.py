@@ -34,7 +34,7 @@ def command() -> None:
 @json_option
 def list_mirrors(path: str | None, as_json: bool) -> None:
     """The mirrors of the configuration and their flows. Contacts nobody."""
-    from zerotail.cli.answers import MirrorListAnswer, MirrorShown
+    from zerotail.cli.mirror_answers import MirrorListAnswer, MirrorShown
     from zerotail.mirror.flows import flows_of
 
     configuration = load_configuration(path)
@@ -84,7 +84,7 @@ def plan_mirrors(name: str | None, run_at: str | None, picture: Path | None, pat
 
         picture.write_text(draw(plan), encoding="utf-8")
     if as_json:
-        from zerotail.cli.answers import MirrorPlanAnswer
+        from zerotail.cli.mirror_answers import MirrorPlanAnswer
 
         print_json("mirror-plan", MirrorPlanAnswer(plan.sound, plan))
     else:

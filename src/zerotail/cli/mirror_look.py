@@ -59,7 +59,7 @@ def status(name: str | None, everything: bool, path: str | None, as_json: bool) 
     ]
     well = all(one.is_well for one in found)
     if as_json:
-        from zerotail.cli.answers import MirrorStatusAnswer
+        from zerotail.cli.mirror_answers import MirrorStatusAnswer
 
         print_json("mirror-status", MirrorStatusAnswer(well, tuple(found)))
     else:
@@ -127,7 +127,7 @@ def verify(name: str | None, master: str | None, path: str | None, as_json: bool
             found += [(flow.name, one) for one in verify_flow(flow, source, target, compare)]
     agrees = all(one.agrees for _, one in found)
     if as_json:
-        from zerotail.cli.answers import MirrorVerifyAnswer, TopicVerified
+        from zerotail.cli.mirror_answers import MirrorVerifyAnswer, TopicVerified
 
         print_json("mirror-verify", MirrorVerifyAnswer(agrees, tuple(TopicVerified(*one) for one in found)))
     else:
@@ -160,7 +160,7 @@ def offsets(name: str | None, group: str, apply_them: bool, source: str | None, 
     The copies carry the offsets that they had: the first one that the group has not read is looked up in the target's
     log. Exits with 1 when a position is not exact.
     """
-    from zerotail.cli.answers import MirrorOffsetsAnswer
+    from zerotail.cli.mirror_answers import MirrorOffsetsAnswer
     from zerotail.errors import Misused
     from zerotail.mirror.flows import clusters_of, require_flows
     from zerotail.mirror.offsets import apply_positions, translate_group

@@ -55,7 +55,7 @@ def generate(
     else:
         text = render_properties(plan_properties(flows, clusters, settings))
     if as_json:
-        from zerotail.cli.answers import MirrorGenerateAnswer
+        from zerotail.cli.mirror_answers import MirrorGenerateAnswer
 
         print_json("mirror-generate", MirrorGenerateAnswer(flows[0].mirror, form, text))
     else:

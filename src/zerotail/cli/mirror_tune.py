@@ -64,7 +64,7 @@ def canary(
             tell=tell,
         )
     if as_json:
-        from zerotail.cli.answers import MirrorCanaryAnswer
+        from zerotail.cli.mirror_answers import MirrorCanaryAnswer
 
         print_json("mirror-canary", MirrorCanaryAnswer(report.is_well, report))
     else:
@@ -169,7 +169,7 @@ def advise(name: str | None, source: str | None, seconds: float, path: str | Non
     )
     network = network_advice(observe_network())
     if as_json:
-        from zerotail.cli.answers import MirrorAdviseAnswer
+        from zerotail.cli.mirror_answers import MirrorAdviseAnswer
 
         print_json("mirror-advise", MirrorAdviseAnswer(not verdict.advice, flow.name, verdict, network))
     else:
