@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 from collections import defaultdict
@@ -20,30 +19,20 @@ from typing import Any
 
 from zerotail.bench.flow import FlowSettings, make_pipelines, plan_lab
 from zerotail.bench.pipeline import Bench, Pipeline
+from zerotail.bench.processor import own_cpu_seconds
 from zerotail.lab.process import processes_of, session_members
 from zerotail.lab.up import temporary_lab
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def processor_seconds(pid: int) -> float:
-    """What a process has used so far, with its children that ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return sum(int(field) for field in fields[11:15]) / _TICKS
 
 
 def used_by_part(bench: Bench, leader: int) -> dict[str, float]:
     """Processor seconds of each server, and of the pipeline by program."""
     used: defaultdict[str, float] = defaultdict(float)
     for process in processes_of(bench.layout.path):
-        used[process.part] += processor_seconds(process.pid)
+        used[process.part] += own_cpu_seconds(process.pid)
     for pid in session_members(leader):
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         name = "emitter" if b"emitter" in command else Path(command[0].decode()).name
-        used[f"pipeline {name}"] += processor_seconds(pid)
+        used[f"pipeline {name}"] += own_cpu_seconds(pid)
     return used
 
 

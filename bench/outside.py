@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from zerotail.bench.processor import own_cpu_seconds
 from zerotail.deadline import Deadline
 from zerotail.lab.link import LinkControl
 
@@ -78,9 +79,9 @@ def measure_receiver() -> None:
             port = free_port()
             config = {"port": port, "folder": folder, "receiver_class": "R2"}
             with process("zerotail.lab.receiver", config) as pid:
-                spent_before = _processor_seconds(pid)
+                spent_before = own_cpu_seconds(pid)
                 taken = _send_batches(port, batch_size, batches // connections, connections)
-                spent = _processor_seconds(pid) - spent_before
+                spent = own_cpu_seconds(pid) - spent_before
         count = batch_size * batches
         print(
             f"receiver, {batch_size:3} a batch, {connections:2} connections {count / taken:8.0f} messages/s"
@@ -125,11 +126,6 @@ def _post_all(port: int, bodies: list[bytes]) -> None:
         assert answer.status == 200, answer.read()
         answer.read()
     connection.close()
-
-
-def _processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def stream_speed(target: socket.socket, port: int) -> float:

@@ -12,31 +12,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unfinished
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.lab.receiver import ReceiverControl
-from zerotail.postgres.connection import one_row, session
+from zerotail.postgres.connection import Connection, session
+from zerotail.postgres.feed import last_serial
 
 _READY_SECONDS = 120.0
 _ARRIVE_SECONDS = 300.0
 _END_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
 # By serial, where there is an index: looking for a time would read a history of millions, and be measured as well.
-_LASTS = """
-select coalesce(jsonb_agg(jsonb_build_object('producer', producer, 'partition', partition, 'serial', last)), '[]')::text
-  from (select producer, partition,
-               (select coalesce(max(serial), 0) from zerotail.instruction as row
-                 where row.producer = producer.producer and row.partition = lane.partition) as last
-          from zerotail.producer cross join generate_series(0, %s) as lane (partition)) as lane
+_GIVEN_AT = """
+select extract(epoch from submitted_at)::float from zerotail.instruction
+ where producer = %s and partition = %s and serial = %s
 """
-_FIRST = """
-select extract(epoch from min(instruction.submitted_at))::float
-  from jsonb_to_recordset(%s::jsonb) as before (producer integer, partition integer, serial bigint)
-  join zerotail.instruction on instruction.producer = before.producer
-   and instruction.partition = before.partition and instruction.serial = before.serial + 1
-"""
+Place = tuple[ProducerNumber, PartitionNumber, Serial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +85,7 @@ class Bench:
         """Insert so many instructions and wait until all have arrived; the seconds from the first row on."""
         before = self.arrived(pipeline.channel)
         with session(dsn(self.layout.database("east")), Deadline.after(30)) as connection:
-            (lasts,) = one_row(connection, _LASTS, (self.partitions - 1,))
+            lasts = self._last_serials(connection)
             command = [sys.executable, "-m", "zerotail.bench.loading", "--config", str(pipeline.config)]
             command += ["--count", str(count), "--rate", str(rate), "--accounts", str(self.accounts)]
             loader = subprocess.Popen(command)
@@ -106,8 +100,21 @@ class Bench:
             finally:
                 loader.kill()
                 loader.wait()
-            (first,) = one_row(connection, _FIRST, (lasts,))
-        return float(ended - first)
+            return ended - min(_given_after(connection, lasts))
+
+    def _last_serials(self, connection: Connection) -> list[Place]:
+        """Where each producer stands in each partition."""
+        found = connection.execute(b"select producer from zerotail.producer").fetchall()
+        lanes = [(ProducerNumber(row[0]), PartitionNumber(at)) for row in found for at in range(self.partitions)]
+        return [(*lane, last_serial(connection, *lane)) for lane in lanes]
+
+
+def _given_after(connection: Connection, places: list[Place]) -> Iterator[float]:
+    """When the instruction behind each place was given, if there is one."""
+    for producer, partition, last in places:
+        found = connection.execute(_GIVEN_AT.encode(), (producer, partition, last + 1)).fetchone()
+        if found is not None:
+            yield float(found[0])
 
 
 def _wait_until_ready(pipeline: Pipeline, process: subprocess.Popen[bytes], path: Path) -> None:

@@ -31,9 +31,9 @@ from zerotail.postgres.bulk import (
     cancel,
     copy_rows,
     is_alone_in_loading,
-    last_serial,
 )
 from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.feed import last_serial
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.registration import find_numbers
 

@@ -9,7 +9,6 @@ from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial
 from zerotail.postgres.connection import Connection, one_row
 
 _LOADING = "select pg_try_advisory_lock(hashtextextended('zerotail.load', 0))"
-_LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
 _CANCEL_SECONDS = 2.0
 
 
@@ -48,11 +47,6 @@ def _copy(connection: Connection, into: bytes, types: list[str], rows: Iterable[
         copy.set_types(types)
         for row in rows:
             copy.write_row(row)
-
-
-def last_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
-    """The last serial that the producer has in the partition; 0 before the first."""
-    return Serial(int(one_row(connection, _LAST, (producer, partition))[0]))
 
 
 def is_alone_in_loading(connection: Connection) -> bool:

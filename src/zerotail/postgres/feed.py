@@ -64,7 +64,12 @@ def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
 def next_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
     """The serial behind the last one; whoever else numbers this producer and partition waits for our commit."""
     connection.execute(_LOCK.encode(), (producer, partition))
-    return Serial(int(one_row(connection, _LAST, (producer, partition))[0]) + 1)
+    return Serial(last_serial(connection, producer, partition) + 1)
+
+
+def last_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
+    """The last serial that the producer has in the partition; 0 before the first."""
+    return Serial(int(one_row(connection, _LAST, (producer, partition))[0]))
 
 
 def number_submissions(connection: Connection, producer: ProducerNumber, partition: PartitionNumber, limit: int) -> int:
