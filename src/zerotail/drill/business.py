@@ -37,6 +37,7 @@ _STEP_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
 _AGAIN_SECONDS = 0.05
 _PATIENT_SECONDS = 120.0
+_SUBMITTING = "business"
 _SUBMIT = """
 insert into zerotail.submission (producer, partition, id, value)
 select producer.producer, row.partition, row.id, row.value
@@ -95,9 +96,10 @@ class Business:
         return self.count is not None and self.acknowledged >= self.count
 
     def start(self) -> None:
-        """Begin to submit, or go on."""
+        """Begin to submit, or go on; one that submits already does so at the same rate."""
         self._stop.clear()
-        self._begin(self._work, "business")
+        if not any(thread.name == _SUBMITTING and thread.is_alive() for thread in self._threads):
+            self._begin(self._work, _SUBMITTING)
 
     def stop(self) -> None:
         """Submit nothing more; what was begun is finished first, or given up when nobody takes it."""

@@ -97,6 +97,8 @@ class Rehearsal:
     """When an epoch that was exposed went back behind the gate."""
     findings: list[str] = field(default_factory=list)
     """Promises that were not kept."""
+    in_doubt: int = 0
+    """Messages that were listed as doubts up to the end of the last scene."""
     processes: dict[str, Running] = field(default_factory=dict)
     strays: list[Running] = field(default_factory=list)
     """Processes that are not a site's own any more, or not its only ones."""

@@ -155,6 +155,9 @@ def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged, folder: Path) -
     judged.attempts = tuple(stage.receiver.attempts(deadline=deadline))
     acknowledged = stage.business.acknowledged
     judged.counts = judge(stage.database, acknowledged, ChannelName(CHANNEL), judged.attempts)
+    if scenario.is_planned:
+        stage.promise("a planned change leaves nothing in doubt", judged.counts.in_doubt == stage.in_doubt)
+    stage.in_doubt = judged.counts.in_doubt
     numbers = write_history(stage, judged.attempts)
     stage.producers = {str(name): int(number) for name, number in numbers.items()}
     began_at = stage.events[0].at

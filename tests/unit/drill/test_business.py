@@ -1,0 +1,30 @@
+"""The business of a drill, where it touches no database."""
+
+from __future__ import annotations
+
+import threading
+
+from zerotail.drill.business import Business
+
+
+class Counted(Business):
+    """Does not submit; says that it would."""
+
+    def _work(self) -> None:
+        WORKING.release()
+        self._stop.wait(10)
+
+
+WORKING = threading.Semaphore(0)
+
+
+def test_a_business_that_is_started_twice_submits_once() -> None:
+    business = Counted({}, {}, rate=100.0)
+    business.start()
+    business.start()
+    assert WORKING.acquire(timeout=10)
+    assert not WORKING.acquire(timeout=0.1), "there is one thread"
+    business.stop()
+    business.start()
+    assert WORKING.acquire(timeout=10), "after a stop it goes on"
+    business.stop()
