@@ -14,11 +14,10 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from zerotail.core.identity import PartitionNumber, TopicName
-from zerotail.core.record import HEADER_NAME
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
-from zerotail.kafka.producer import SETTINGS
+from zerotail.kafka.producer import SETTINGS, queue_records
 
 RECORDS_PER_TRANSACTION = 200_000
 _SECONDS = 60.0
@@ -60,7 +59,7 @@ class OrderedWriter:
         try:
             if not self._waiting:
                 self._client.begin_transaction()
-            self._queue(values, headers)
+            queue_records(self._client, self._topic, self._partition, zip(values, headers, strict=True))
         except (KafkaException, SystemError) as error:
             raise self._unfinished(error) from error
         self._waiting += len(values)
@@ -90,16 +89,6 @@ class OrderedWriter:
                 self._client.abort_transaction(_SECONDS)
             except (KafkaException, SystemError):
                 return  # the next writer, or the broker's time-out, ends it
-
-    def _queue(self, values: Sequence[bytes], headers: Sequence[bytes]) -> None:
-        topic, partition, produce = self._topic, self._partition, self._client.produce
-        for value, header in zip(values, headers, strict=True):
-            while True:
-                try:
-                    produce(topic, value, None, partition, headers=[(HEADER_NAME, header)])
-                    break
-                except BufferError:  # the queue is full: let it drain
-                    self._client.poll(0.05)
 
     def _note_failure(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:

@@ -11,10 +11,9 @@ from typing import Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from zerotail.core.identity import PartitionNumber, TopicName
-from zerotail.core.record import HEADER_NAME
 from zerotail.errors import Unfinished
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.producer import SETTINGS
+from zerotail.kafka.producer import SETTINGS, queue_records
 
 _FLUSH_SECONDS = 120.0
 
@@ -37,14 +36,7 @@ def write_plainly(
         "on_delivery": note,
     }
     client = Producer(settings)
-    produce = client.produce
-    for value, header in records:
-        while True:
-            try:
-                produce(topic, value, None, partition, headers=[(HEADER_NAME, header)])
-                break
-            except BufferError:  # the queue is full: let it drain
-                client.poll(0.05)
+    queue_records(client, topic, partition, records)
     if client.flush(_FLUSH_SECONDS) or failed:
         reason = failed[0].str() if failed else "no answer in time"
         raise Unfinished(f"topic {topic} could not be written: {reason}", code="ZT840")

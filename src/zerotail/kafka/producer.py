@@ -7,11 +7,13 @@ the same records again is harmless: the stage drops repeats by their serials.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.core.record import HEADER_BYTES, HEADER_NAME, encode_column
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
@@ -52,7 +54,8 @@ class RecordSender:
         """Append a batch and wait until all of it is acknowledged."""
         client = self._connected()
         try:
-            self._queue(client, effect)
+            records = zip(effect.records.values, headers_of(effect.records), strict=True)
+            queue_records(client, effect.topic, effect.partition, records)
             left = client.flush(_DELIVERY_SECONDS)
         except KafkaException:
             left = 1
@@ -69,16 +72,6 @@ class RecordSender:
             self._client = None
         self._failed = []
 
-    def _queue(self, client: Producer, effect: SendRecords) -> None:
-        topic, partition, produce = effect.topic, effect.partition, client.produce
-        for value, header in zip(effect.records.values, headers_of(effect.records), strict=True):
-            while True:
-                try:
-                    produce(topic, value, None, partition, headers=[(HEADER_NAME, header)])
-                    break
-                except BufferError:  # the queue is full: let it drain
-                    client.poll(0.05)
-
     def _connected(self) -> Producer:
         if self._client is None:
             settings: dict[str, Any] = {**SETTINGS, **self._cluster.for_client(), "on_delivery": self._note_failure}
@@ -89,6 +82,20 @@ class RecordSender:
     def _note_failure(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
             self._failed.append(error)
+
+
+def queue_records(
+    client: Producer, topic: TopicName, partition: PartitionNumber, records: Iterable[tuple[bytes, bytes]]
+) -> None:
+    """Queue values, each with its header, in order; waits while the client's queue is full."""
+    produce = client.produce
+    for value, header in records:
+        while True:
+            try:
+                produce(topic, value, None, partition, headers=[(HEADER_NAME, header)])
+                break
+            except BufferError:  # let it drain
+                client.poll(0.05)
 
 
 def headers_of(records: Batch) -> list[bytes]:
