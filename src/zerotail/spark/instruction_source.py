@@ -13,8 +13,9 @@ partitions that are added while the stream runs are taken up by its next batch.
 `owed` says how many bytes a stage may owe the outside: one that owes more takes nothing, and whoever sent it the same
 records again would only fill Kafka.
 `numbered` names those whose rows come without a serial: they are numbered here, just before they are read.
-With `site`, the stream ends as soon as that site is not the active one any more; with `standby` it also waits, empty,
-until that site is the active one for the first time.
+With `site`, the stream ends as soon as that site is not the active one any more; with `standby` it also waits until
+that site is the active one for the first time, and rehearses meanwhile: a few batches of ranges of `NOBODY`, which have
+no rows, so that nothing of the way is gone for the first time when it counts.
 
 With `ranges` the stream has one row for each such task, which serials it covers, instead of the instructions: whoever
 reads them itself (`read_rows`) spares the way through the JVM. Our own producers do.
@@ -43,7 +44,11 @@ RANGES = "producer int, partition int, first bigint, next_serial bigint"
 _RANGE = pa.schema(
     [("producer", pa.int32()), ("partition", pa.int32()), ("first", pa.int64()), ("next_serial", pa.int64())]
 )
+NOBODY = 0
+"""The number of no producer."""
 _STANDS_SECONDS = 5.0
+_FIRST_REHEARSALS = 8
+_REHEARSE_SECONDS = 10.0
 _LONGEST_WAIT = 64
 
 
@@ -88,18 +93,34 @@ class InstructionReader(DataSourceStreamReader):
         self._session: Session | None = None
         self._served: dict[str, int] = {}
         self._moved: dict[str, tuple[int, float, float]] = {}
+        self._rehearsed = 0
+        self._rehearse_at = 0.0
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self._limit)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {_key(place): _beginning(place) for place in self._look()}
+        live, places = self._look()
+        return {_key(place): _beginning(place) for place in places} if live else {}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
+        live, places = self._look()
+        if not live:
+            return self._rehearse(start, len(places))
         planned = dict(start)
-        for place in self._look():
+        for place in places:
             planned[_key(place)] = self._plan(place, start.get(_key(place), _beginning(place)))
         return planned
+
+    def _rehearse(self, start: dict[str, Any], tasks: int) -> dict[str, Any]:
+        """A batch of nobody's, now and then: so many at first that code is compiled, later what keeps workers alive."""
+        now = time.monotonic()
+        if self._rehearsed >= _FIRST_REHEARSALS and now < self._rehearse_at:
+            return start
+        self._rehearsed += 1
+        self._rehearse_at = now + _REHEARSE_SECONDS
+        nothing = {"first": 0, "next": 1, "again": self._rehearsed}
+        return {**start, **{f"{NOBODY}/{task}": nothing for task in range(tasks)}}
 
     def _plan(self, place: FeedPlace, before: dict[str, int]) -> dict[str, int]:
         first, again = before["next"], before["again"]
@@ -142,7 +163,8 @@ class InstructionReader(DataSourceStreamReader):
         owed = self._database().read(lambda connection: fullest_bytes(connection, place.consumer))
         return isinstance(owed, int) and owed >= self._owed.get(place.consumer, owed + 1)
 
-    def _look(self) -> list[FeedPlace]:
+    def _look(self) -> tuple[bool, list[FeedPlace]]:
+        """Whether it may send here by now, and from which places."""
         seen = self._database().read(lambda c: look_at_feeds(c, self._producers, self._numbered))
         if not isinstance(seen, tuple):
             raise Unavailable("the database does not answer", code="ZT301")
@@ -151,7 +173,7 @@ class InstructionReader(DataSourceStreamReader):
         if not live and not self._waiting:
             raise Refused(f"site {self._site} is not the active one", code="ZT461")
         self._waiting &= not live
-        return places if live else []
+        return live, places
 
     def _database(self) -> Session:
         if self._session is None:

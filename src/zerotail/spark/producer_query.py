@@ -23,7 +23,7 @@ from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.producer import RecordSender
 from zerotail.ports import Batch, Done, SendRecords
 from zerotail.postgres.feed_arrow import open_connection, read_rows
-from zerotail.spark.instruction_source import InstructionSource
+from zerotail.spark.instruction_source import NOBODY, InstructionSource
 from zerotail.spark.worker import settle_worker
 
 Transform = Callable[[bytes], bytes]
@@ -76,7 +76,8 @@ def start_producer_query(
 
     def on_batch(batch: DataFrame, _number: int) -> None:
         for row in batch.mapInArrow(send, "producer int, partition int, sent bigint").collect():
-            note(ProducerNumber(row.producer), PartitionNumber(row.partition), row.sent)
+            if row.producer != NOBODY:
+                note(ProducerNumber(row.producer), PartitionNumber(row.partition), row.sent)
 
     writer = ranges.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
     return writer.trigger(processingTime="50 milliseconds").start()
@@ -89,8 +90,11 @@ def _sender_task(
         settle_worker()
         for wanted in (row for batch in batches for row in batch.to_pylist()):
             producer, partition = ProducerNumber(wanted["producer"]), PartitionNumber(wanted["partition"])
-            route, sent = routes[producer], 0
+            if producer == NOBODY:
+                open_worker(dsn, cluster)
+            sent = 0
             for rows in read_rows(dsn, producer, partition, wanted["first"], wanted["next_serial"]):
+                route = routes[producer]
                 records = _records_of(rows, producer, route.transform)
                 sender = _sender(cluster)
                 if not isinstance(sender.send(SendRecords(route.topic, partition, records)), Done):

@@ -13,6 +13,7 @@ import json
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ from zerotail.core.record import DIGEST_BYTES, HEADER_NAME, decode_column
 from zerotail.errors import Refused, ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, take_batch
 from zerotail.kafka.cluster import Cluster
-from zerotail.ports import Batch, End
+from zerotail.ports import Batch, End, ReadHead
 from zerotail.spark.reader_options import reader_options
 from zerotail.spark.worker import settle_worker
 from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
@@ -97,16 +98,15 @@ def start_stage_query(
 ) -> StreamingQuery:
     """Take batch after batch; `places` is kept up to date, `note` hears what became of each partition's batch.
 
-    Before each batch `may_take` is asked; it may wait. A batch that must not be taken is read and passed over: that is
-    how a standby stays warm. What ends the query is told to `ended`, since the query itself shows only Spark's account
-    of it.
+    Before each batch `may_take` is asked; it may wait. A batch that must not be taken is read and passed over, by
+    workers that are ready to take one: that is how a standby stays warm. What ends the query is told to `ended`, since
+    the query itself shows only Spark's account of it.
     """
 
     halted: set[PartitionNumber] = set()
 
     def on_batch(batch: DataFrame, _number: int) -> None:
-        passed_over = frozenset() if may_take() else frozenset(task.stages)
-        work = _task_of_batch(task, dict(places), passed_over | halted, time.time_ns() // 1000)
+        work = _task_of_batch(task, dict(places), halted, time.time_ns() // 1000) if may_take() else _rehearsal_of(task)
         for row in batch.mapInArrow(work, _RESULT).collect():
             outcome: Outcome = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
             if outcome is None:
@@ -142,6 +142,23 @@ def _task_of_batch(
             [pa.array([partition], pa.int32()), pa.array([pickle.dumps(outcome)], pa.binary())],
             names=["partition", "outcome"],
         )
+
+    return work
+
+
+def _rehearsal_of(task: StageTask) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A task that takes nothing: it reads its records, and the head of their partition."""
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
+        for batch in batches:
+            if batch.num_rows:
+                with suppress(Refused):  # whoever takes it will say so
+                    batch_of(pa.Table.from_batches([batch]))
+                partition = PartitionNumber(batch.column("partition")[0].as_py())
+                if partition in task.stages:
+                    shared_adapters(task.adapters).carry_out(ReadHead(task.stages[partition].name, partition))
+        yield from ()
 
     return work
 
