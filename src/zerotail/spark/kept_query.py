@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable, ZerotailError
 from zerotail.ports import End
 from zerotail.running.report import Tell
@@ -23,6 +24,7 @@ _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _SOUND_SECONDS = 10.0
 """A query that ran so long starts its next pauses from the beginning."""
+_BATCH_SECONDS, _LOOK_SECONDS = 0.5, 0.01
 _OURS = ("zerotail.", "org.apache.kafka.")
 _CAUSE = "Caused by: "
 
@@ -139,11 +141,21 @@ class KeptQuery:
     def _end_query(self) -> None:
         if self._query is not None:
             try:
+                _let_batch_end(self._query)
                 self._query.stop()
             except (PySparkException, Py4JError):
                 return  # it is told at the next look
             finally:
                 self._query = None
+
+
+def _let_batch_end(query: StreamingQuery) -> None:
+    """Wait a moment for the batch at work. Stopped in the middle of one, Spark fills the log with a thousand lines:
+    it overflows the stack while it asks whether the error was an interruption.
+    """
+    deadline = Deadline.after(_BATCH_SECONDS)
+    while query.isActive and query.status["isTriggerActive"] and not deadline.passed:
+        time.sleep(_LOOK_SECONDS)
 
 
 def first_cause(error: Exception | None) -> str:

@@ -48,8 +48,7 @@ _SETTINGS = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-# Spark looks through the words of an interrupted batch with a regular expression that needs a deep stack.
-_JAVA_OPTIONS = f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
+_JAVA_OPTIONS = f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOOPBACK = "127.0.0.1"
 _ON_THIS_MACHINE = ("local", f"spark://{_LOOPBACK}:", "spark://localhost:")
 
