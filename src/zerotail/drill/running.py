@@ -31,8 +31,11 @@ class Running:
     def start(cls, lab: Path, site: str, config: Path, history: Path, *words: str) -> Running:
         """Start `zerotail run WORDS` at a site; senders write their releases into `history`.
 
-        They carry the mark of the lab, so that whoever takes it down finds them, too.
+        They carry the mark of the lab, so that whoever takes it down finds them, too; and what they had in scratch
+        files when they were killed goes with it.
         """
+        scratch = lab / "scratch"
+        scratch.mkdir(exist_ok=True)
         number = len(list(config.parent.glob("run-*.log")))
         log = config.with_name(f"run-{number}.log")
         command = [sys.executable, "-m", "zerotail", "run", *words, "--site", site, "--config", str(config)]
@@ -43,7 +46,9 @@ class Running:
                 stderr=file,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env=marked_environment(lab, f"{site}.zerotail", {HISTORY_VARIABLE: str(history)}),
+                env=marked_environment(
+                    lab, f"{site}.zerotail", {HISTORY_VARIABLE: str(history), "TMPDIR": str(scratch)}
+                ),
             )
         return cls(site, process, log)
 

@@ -20,7 +20,10 @@ from zerotail.lab.process import Command, marked_environment, start
 from zerotail.machine import find_java, find_java_version, java_sought_in
 
 # A lab has up to seven nodes on one machine, small and short-lived: the quick compiler alone makes them serve sooner.
-_JAVA_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
+_JAVA_OPTIONS = (
+    *("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"),
+    "-Djava.io.tmpdir=.",  # what a killed broker unpacked goes with its folder
+)
 
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 """Java reads file names by the locale; a folder's name may hold more than ASCII."""

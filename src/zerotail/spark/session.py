@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,8 +69,10 @@ def start_session(
     given = settings or {}
     os.environ["PYSPARK_PYTHON"] = given.get("spark.pyspark.python", sys.executable)
     options = archive_options() if java_options is None else java_options
+    # The JVM does not ask TMPDIR by itself.
+    options = f"{_JAVA_OPTIONS} {shlex.quote(f'-Djava.io.tmpdir={tempfile.gettempdir()}')} {options}".strip()
     builder = SparkSession.builder.appName(name).master(master)
-    builder = builder.config("spark.driver.extraJavaOptions", f"{_JAVA_OPTIONS} {options}".strip())
+    builder = builder.config("spark.driver.extraJavaOptions", options)
     for key, value in {**_SETTINGS, **_connector(master), **_where(master), **given}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
