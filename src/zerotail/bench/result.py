@@ -50,6 +50,8 @@ class TakeoverRound:
     promote_seconds: float
     refilled: int
     """Records that were appended to the survivor's topics before its stages went live."""
+    read: int
+    """Records of these topics that were read before its stages went live."""
     steps: dict[str, float]
     """Seconds of each step of the takeover, and from its end to the first new message."""
 

@@ -122,7 +122,7 @@ def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> list
 
 def _told(one: TakeoverRound) -> str:
     steps = ", ".join(f"{step} {seconds:.2f}" for step, seconds in one.steps.items())
-    return f"{one.takeover_seconds:.2f} s ({steps}), {one.refilled} records appended"
+    return f"{one.takeover_seconds:.2f} s ({steps}), {one.refilled} records appended, {one.read} read"
 
 
 def _load_history(stage: Rehearsal, count: int) -> None:
@@ -166,6 +166,7 @@ def _lose_a_site(stage: Rehearsal, history: int) -> TakeoverRound:
         outage_seconds=round(first - fault_at, 3),
         promote_seconds=round(promoted_at - asked_at, 3),
         refilled=stage.acts[-1].refilled,
+        read=stage.acts[-1].read,
         steps=_steps(stage, asked_at, first),
     )
 

@@ -135,6 +135,8 @@ def show_report(report: ActReport, *, as_json: bool) -> None:
         lines.append(f"  replayed: {report.replayed} records, hashes as journaled")
     if report.refilled:
         lines.append(f"  appended: {report.refilled} records, so that the topics hold the whole journal")
+    if report.read:
+        lines.append(f"  read: {report.read} records of the topics, before it went live")
     if report.accepted:
         lines.append(f"  stated: {', '.join(report.accepted)}")
     lines += [f"  {remark}" for remark in report.remarks]

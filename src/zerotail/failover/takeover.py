@@ -83,6 +83,16 @@ class TakeoverReport:
     """Records that went through the handlers again."""
     refilled: int = 0
     """Records that were appended to this site's topics."""
+    read: int = 0
+    """Records of this site's topics that were read before it went live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What was done to the topic of one stage."""
+
+    appended: int
+    read: int
 
 
 def take_over(
@@ -123,7 +133,7 @@ def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
 def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator: str) -> Story[TakeoverReport]:
     """Do the steps of a plan."""
     unfenced = False
-    replayed = refilled = 0
+    replayed = refilled = read = 0
     for step in plan.steps:
         match step:
             case Step.FENCE:
@@ -142,7 +152,8 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
             case Step.FILL:
                 for stage in pipeline.stages:
                     filled = yield from _fill(stage, plan, pipeline.strategy, rebuild=pipeline.rebuild)
-                    refilled += filled
+                    refilled += filled.appended
+                    read += filled.read
             case Step.HANDSHAKE:
                 yield from _claim_lanes(pipeline, plan)
             case Step.GO_LIVE:
@@ -150,7 +161,7 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
                 live = yield ChangeEpoch(plan.site, plan.epoch, phase=Phase.LIVE)
                 _require_done(live, f"take epoch {plan.epoch} live")
         yield RecordStep(plan.site, plan.epoch, step.value)
-    return TakeoverReport(plan, unfenced, replayed, refilled)
+    return TakeoverReport(plan, unfenced, replayed, refilled, read)
 
 
 def _gate_the_epoch(plan: TakeoverPlan) -> Story[None]:
@@ -185,7 +196,7 @@ def _start(read: JournalRead, producers: Sequence[ProducerNumber]) -> Head:
     return first_head(read.standing.epoch, producers)
 
 
-def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool = False) -> Story[int]:
+def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool = False) -> Story[Filled]:
     """Step 6: append what the strategy asks for, and prove it where it does. Stages begin where this site's topic ends
     then; nothing older is read, however long the history is.
     """
@@ -194,9 +205,10 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool
         raise Unfinished(f"the database of {plan.site} does not answer", code="ZT403")
     topic = topic_at(stage.topic, seen.standing.rejoined.get(plan.site))
     end = yield ReadLogEnd(topic, stage.partition)
-    followed = Followed(waits_for="Kafka does not answer")
+    followed, read = Followed(waits_for="Kafka does not answer"), _read_for(end)
     if isinstance(end, LogEnd) and strategy.proves:
-        followed = yield from _restore(stage, plan, strategy, rebuild=rebuild)
+        followed, proven = yield from _restore(stage, plan, strategy, rebuild=rebuild)
+        read += proven
     elif isinstance(end, LogEnd):
         followed = yield from _append_tail(stage, topic, end, strategy)
     if followed.waits_for and (strategy is Strategy.FOLLOWER or strategy.proves):
@@ -208,22 +220,29 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool
         )
     if followed.appended:
         end = yield ReadLogEnd(topic, stage.partition)
+        read += _read_for(end)
     if isinstance(end, LogEnd):
         stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)
         _require_done(stored, f"store where {stage.name} begins")
-    return followed.appended
+    return Filled(followed.appended, read)
 
 
-def _restore(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool) -> Story[Followed]:
-    """Complete the topic and prove it by the journal; what does not come to the recorded hashes is `Broken`."""
+def _read_for(end: object) -> int:
+    return end.read if isinstance(end, LogEnd) else 0
+
+
+def _restore(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool) -> Story[tuple[Followed, int]]:
+    """Complete the topic and prove it by the journal; what does not come to the recorded hashes is `Broken`. Answers
+    also how many records were read for that.
+    """
     restored = yield RestoreTopic(plan.site, stage.name, stage.partition, strategy.value, rebuild)
     match restored:
         case TopicRestored():
-            return Followed(restored.written, 0)
+            return Followed(restored.written, 0), restored.records
         case Refused():
-            return Followed(waits_for=restored.reason)
+            return Followed(waits_for=restored.reason), 0
         case _:
-            return Followed(waits_for="Kafka or the database does not answer")
+            return Followed(waits_for="Kafka or the database does not answer"), 0
 
 
 def _append_tail(stage: Stage, topic: TopicName, end: LogEnd, strategy: Strategy) -> Story[Followed]:

@@ -46,8 +46,8 @@ class LogEnds:
             return Unreachable()
         found = reader.find_last(_own_record)
         if isinstance(found, End):
-            return LogEnd(hint, ProducerNumber(0), Serial(0))
-        return LogEnd(hint, *found) if isinstance(found, tuple) else Unreachable()
+            return LogEnd(hint, ProducerNumber(0), Serial(0), reader.looked_at)
+        return LogEnd(hint, *found, reader.looked_at) if isinstance(found, tuple) else Unreachable()
 
     def close(self) -> None:
         """Give the clients back."""

@@ -138,6 +138,8 @@ class TopicReader:
         self._place = place
         self._all: Consumer | None = None
         self._committed: Consumer | None = None
+        self.looked_at = 0
+        """Records that the last search has read."""
 
     def find_last(
         self, recognise: Callable[[Headers], T | None], *, hidden_too: bool = True, most: int | None = None
@@ -175,13 +177,12 @@ class TopicReader:
         """Look at the last few, then at more: control records and foreign ones may lie behind what is looked for."""
         low, high = self._watermarks(deadline)
         look = _FIRST_LOOK
+        self.looked_at = 0
         while True:
             start = max(low, high - look)
-            found = [
-                known
-                for m in self._read(start, high, deadline, hidden_too)
-                if (known := recognise(_headers(m))) is not None
-            ]
+            messages = self._read(start, high, deadline, hidden_too)
+            self.looked_at += len(messages)
+            found = [known for message in messages if (known := recognise(_headers(message))) is not None]
             if found:
                 return found[-1]
             if start == low or (most is not None and look >= most):

@@ -57,6 +57,8 @@ class ActReport:
     strategy: Strategy = Strategy.SKIP
     refilled: int = 0
     """Records that were appended to the topics of the site."""
+    read: int = 0
+    """Records of these topics that were read before it went live."""
     accepted: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
     tail: Tail | None = None

@@ -144,6 +144,7 @@ def _report(operator: Operator, act: Act, report: TakeoverReport, began: float) 
         replayed=report.replayed,
         strategy=strategy_of(operator.configuration),
         refilled=report.refilled,
+        read=report.read,
         accepted=note.accepted,
         steps=tuple(act.reports),
         tail=act.tail,

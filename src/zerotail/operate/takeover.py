@@ -144,6 +144,7 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
         report.replayed,
         planned.strategy,
         report.refilled,
+        report.read,
         accepted,
         tuple(act.reports),
         remarks=tuple(act.remarks),

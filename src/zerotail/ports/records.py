@@ -70,3 +70,5 @@ class LogEnd(Result, frozen=True):
     producer: ProducerNumber
     serial: Serial
     """0 when the log is empty."""
+    read: int = 0
+    """Records that were read to find it."""
