@@ -121,7 +121,6 @@ def report(folder: Path, as_json: bool) -> int:
 
 def _run_acks(seed: int, files: Path, as_json: bool) -> int:
     """What an acknowledgement of Kafka is worth: a cluster of its own, no sites."""
-    from dataclasses import replace
 
     from zerotail.drill.durability.drill import leave_files
     from zerotail.drill.durability.run import EACH_ONCE, run_durability
@@ -135,7 +134,7 @@ def _run_acks(seed: int, files: Path, as_json: bool) -> int:
     return 0 if result.verdict == "passed" else 1
 
 
-def play(scenario: str, settings: DrillSettings, receiver: str, files: Path, *, quiet: bool = False) -> DrillResult:
+def play(scenario: str, settings: DrillSettings, receiver: str, files: Path) -> DrillResult:
     """Bring up a lab, run the scenario in it, take it down."""
     from zerotail.cli.progress import steps_display
     from zerotail.cli.stage_screen import stage_screen
@@ -147,9 +146,6 @@ def play(scenario: str, settings: DrillSettings, receiver: str, files: Path, *, 
     def plan(where: Path) -> LabSettings:
         return LabSettings(where, receiver_class=receiver, partitions=2)
 
-    if quiet:
-        with temporary_lab(plan) as layout:
-            return run_drill(layout, SCENARIOS[scenario], settings, files.resolve(), lambda _line: None)
     with ExitStack() as while_it_comes_up:
         tell_step = while_it_comes_up.enter_context(steps_display("lab up"))
         with temporary_lab(plan, lambda step: tell_step(step.part, step.done)) as layout:
@@ -172,11 +168,16 @@ def _run_many(planned: list[Planned], settings: DrillSettings, files: Path, as_j
     import msgspec
 
     from zerotail.drill.many import run_all
+    from zerotail.drill.scenarios import SCENARIOS
+    from zerotail.drill.theatre import Theatre
 
-    def run_one(one: Planned, folder: Path) -> DrillResult:
-        return play(one.scenario, replace(settings, seed=one.seed), one.receiver, folder, quiet=True)
+    files = files.resolve()
+    with Theatre(files, settings) as theatre:
 
-    summary = run_all(planned, files, run_one, lambda line: say(_line_told(line)), settings.seed)
+        def run_one(one: Planned, folder: Path) -> DrillResult:
+            return theatre.play(SCENARIOS[one.scenario], one.receiver, one.seed, folder)
+
+        summary = run_all(planned, files, run_one, lambda line: say(_line_told(line)), settings.seed)
     (files / "summary.json").write_bytes(msgspec.json.encode(summary))
     if as_json:
         print_json("drill-runs", summary)

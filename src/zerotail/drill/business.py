@@ -43,8 +43,8 @@ insert into zerotail.submission (producer, partition, id, value)
 select producer.producer, row.partition, row.id, row.value
   from unnest(%s::text[], %s::integer[], %s::text[], %s::bytea[]) as row (name, partition, id, value)
   join zerotail.producer on producer.name = row.name
- where not exists (select from zerotail.instruction as known
-                    where known.producer = producer.producer and known.id = row.id)
+ where (select true from zerotail.instruction as known
+         where known.producer = producer.producer and known.id = row.id) is null
 on conflict do nothing
 """
 Transforms = dict[str, Callable[[bytes], bytes]]

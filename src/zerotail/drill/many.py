@@ -1,6 +1,7 @@
 """Many drills, one after the other: each scenario once, or scenarios and receivers by chance.
 
-Everything that is chosen follows from the seed: the same seed plays the same drills, each under a seed of its own.
+Those that can share a stage (`theatre.py`) come one behind the other. Everything that is chosen follows from the seed:
+the same seed plays the same drills, each under a seed of its own.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ class Planned:
 
 def plan_all(seed: int, receiver: str | None) -> list[Planned]:
     """Every scenario once."""
-    return [Planned(name, receiver or "R2", seed) for name in SCENARIOS]
+    return _by_stage([Planned(name, receiver or "R2", seed) for name in SCENARIOS])
 
 
 def plan_random(seed: int, runs: int, receiver: str | None) -> list[Planned]:
-    """So many by chance; each scenario comes up before one comes up again."""
+    """So many by chance; each scenario is drawn before one is drawn again."""
     chance = random.Random(seed)  # noqa: S311 - it chooses drills
     planned: list[Planned] = []
     while len(planned) < runs:
@@ -43,7 +44,11 @@ def plan_random(seed: int, runs: int, receiver: str | None) -> list[Planned]:
         planned += [
             Planned(name, receiver or chance.choice(CLASSES), chance.randint(1, _HIGHEST_SEED)) for name in names
         ]
-    return planned[:runs]
+    return _by_stage(planned[:runs])
+
+
+def _by_stage(planned: list[Planned]) -> list[Planned]:
+    return sorted(planned, key=lambda one: (one.receiver, SCENARIOS[one.scenario].replayed))
 
 
 def run_all(

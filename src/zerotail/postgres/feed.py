@@ -28,6 +28,8 @@ select producer.producer, head.partition, head.stage, coalesce((head.vector ->> 
  order by 1, 2
 """
 _LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
+# What is known is asked row by row. `not exists` may become a join, and the planner of a database that was promoted a
+# moment ago, without statistics, would read the whole history for it.
 _NUMBER = """
 with taken as (
     delete from zerotail.submission where (producer, id) in (
@@ -35,8 +37,8 @@ with taken as (
          order by submitted_at, id limit %s)
     returning *
 ), unheard as (
-    select * from taken where not exists (
-        select from zerotail.instruction as known where known.producer = taken.producer and known.id = taken.id)
+    select * from taken where (select true from zerotail.instruction as known
+                                where known.producer = taken.producer and known.id = taken.id) is null
 )
 insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at)
 select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at from unheard

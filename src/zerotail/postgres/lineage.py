@@ -30,6 +30,25 @@ select (select system_identifier from pg_control_system()),
             else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end
 """
 _EPOCHS = "select epoch, site, timeline, durability, phase, cut, cause, operator from zerotail.epoch order by epoch"
+# From place to place by the index: a plain `group by` would read every instruction there ever was.
+_SERIALS = b"""
+with recursive place (producer, partition) as (
+    (select producer, partition from zerotail.instruction order by 1, 2 limit 1)
+    union all
+    select following.producer, following.partition from place cross join lateral (
+        select producer, partition from zerotail.instruction as row
+         where (row.producer, row.partition) > (place.producer, place.partition) order by 1, 2 limit 1) as following
+)
+select producer, partition, (select max(serial) from zerotail.instruction as row
+                              where row.producer = place.producer and row.partition = place.partition)
+  from place
+union all
+select producer.producer, lane.target, coalesce(max(first_number + count - 1), 0)
+  from zerotail.producer
+  join zerotail.outbox as lane on lane.channel = producer.channel and lane.partition = producer.source_partition
+ where producer.channel <> ''
+ group by producer.producer, lane.target
+"""
 
 
 def read_standing(connection: Connection) -> Standing:
@@ -100,13 +119,7 @@ def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
 
 def observe_cut(connection: Connection) -> Cut:
     """What there is now: the last serial of every producer and partition, and every head."""
-    serials = connection.execute(
-        b"select producer, partition, max(serial) from zerotail.instruction group by producer, partition "
-        b"union all select producer.producer, lane.target, coalesce(max(first_number + count - 1), 0) "
-        b"from zerotail.producer join zerotail.outbox lane on lane.channel = producer.channel "
-        b"and lane.partition = producer.source_partition where producer.channel <> '' "
-        b"group by producer.producer, lane.target"
-    ).fetchall()
+    serials = connection.execute(_SERIALS).fetchall()
     heads = connection.execute(b"select stage, partition, segment, next_position, chain from zerotail.head").fetchall()
     return Cut(
         {(ProducerNumber(p), PartitionNumber(partition)): Serial(serial) for p, partition, serial in serials},

@@ -23,12 +23,13 @@ from zerotail.postgres.position import read_position
 from zerotail.postgres.registration import find_numbers
 from zerotail.postgres.transaction import Declined
 
+# What is known is asked row by row, as in `feed.py`.
 _INSERT = """
 with offered as (
     select id, value, place from unnest(%s::text[], %s::bytea[]) with ordinality as offered (id, value, place)
 ), unheard as (
-    select distinct on (id) id, value, place from offered where not exists (
-        select from zerotail.instruction as known where known.producer = %s and known.id = offered.id)
+    select distinct on (id) id, value, place from offered
+     where (select true from zerotail.instruction as known where known.producer = %s and known.id = offered.id) is null
      order by id, place
 )
 insert into zerotail.instruction (producer, partition, serial, id, value)
@@ -37,7 +38,8 @@ select %s, %s, %s - 1 + row_number() over (order by place), id, value from unhea
 _DIFFERENT = """
 select offered.place - 1 from unnest(%s::text[], %s::bytea[], %s::integer[]) with ordinality
        as offered (id, value, partition, place)
-  join zerotail.instruction as known on known.producer = %s and known.id = offered.id
+  cross join lateral (select value, partition from zerotail.instruction
+                       where producer = %s and id = offered.id limit 1) as known
  where known.value <> offered.value or known.partition <> offered.partition
  order by 1
 """

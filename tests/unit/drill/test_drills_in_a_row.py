@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -24,12 +26,17 @@ def test_the_same_seed_plays_the_same_drills() -> None:
     assert plan_random(7, 40, None) != plan_random(8, 40, None)
 
 
-def test_every_scenario_comes_up_before_one_comes_up_again_and_every_class_of_receiver_does() -> None:
+def test_every_scenario_is_drawn_before_one_is_drawn_again_and_every_class_of_receiver_is() -> None:
     planned = plan_random(3, 4 * len(SCENARIOS), None)
-    assert {one.scenario for one in planned[: len(SCENARIOS)]} == set(SCENARIOS)
+    assert Counter(one.scenario for one in planned) == dict.fromkeys(SCENARIOS, 4)
     assert {one.receiver for one in planned} == set(CLASSES)
     assert {one.receiver for one in plan_random(3, 5, "R1")} == {"R1"}
-    assert [one.scenario for one in plan_all(1, None)] == list(SCENARIOS)
+    assert {one.scenario for one in plan_all(1, None)} == set(SCENARIOS)
+
+
+def test_drills_that_can_share_a_stage_come_one_behind_the_other() -> None:
+    kinds = [(one.receiver, SCENARIOS[one.scenario].replayed) for one in plan_random(3, 60, None)]
+    assert len(list(groupby(kinds))) == len(set(kinds))
 
 
 def test_lines_and_sums_say_what_became_of_each_drill(tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+"""Scene after scene on the same two sites: roles change, sites are lost and come back, the history grows.
+
+Sites that have been through disasters are a harder test than fresh ones, and come to the next scene sooner than a new
+lab. After some scenes, and after one that failed, there is a new stage: no scene pays for another one's failure, and
+the judges, who look at the whole history of a stage, do not take ever longer.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from zerotail.core.verdict import Outcome
+from zerotail.drill.example import prepare_example
+from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.result import DrillResult
+from zerotail.drill.run import DrillSettings, Tell, new_stage, play_next
+from zerotail.drill.scenarios import Scenario
+from zerotail.lab.layout import LabSettings
+from zerotail.lab.up import temporary_lab
+
+_MOST_SCENES = 10
+_PARTITIONS = 2
+Kind = tuple[str, bool]
+"""The class of the receiver, and whether a takeover rebuilds the state from the journal."""
+
+
+@dataclass(slots=True)
+class Theatre:
+    """The stage on which the next scene is played."""
+
+    folder: Path
+    """Where the witnesses of each stage write."""
+    settings: DrillSettings
+    replayed: bool = False
+    """In every scene, not only where the scenario asks for it."""
+    tell: Tell = lambda _line: None
+    _stage: Rehearsal | None = None
+    _kind: Kind | None = None
+    _scenes: int = 0
+    _stages: int = 0
+    _built: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Theatre:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def play(self, scenario: Scenario, receiver: str, seed: int, folder: Path) -> DrillResult:
+        """Play a scene; its files go into `folder`."""
+        kind = (receiver, self.replayed or scenario.replayed)
+        if self._stage is None or kind != self._kind or self._scenes == _MOST_SCENES:
+            self.leave()
+            self._stage = self._build(kind)
+        self._scenes += 1
+        with ExitStack() as unless_it_went_well:
+            unless_it_went_well.callback(self.leave)
+            result = play_next(self._stage, scenario, replace(self.settings, seed=seed), folder)
+            if result.verdict != Outcome.FAILED.value:
+                unless_it_went_well.pop_all()
+        return result
+
+    def leave(self) -> None:
+        """Take the stage down, if there is one."""
+        self._stage, self._scenes = None, 0
+        self._built.close()
+
+    def _build(self, kind: Kind) -> Rehearsal:
+        receiver, replayed = self._kind = kind
+        self._stages += 1
+        lab = temporary_lab(lambda where: LabSettings(where, receiver_class=receiver, partitions=_PARTITIONS))
+        layout = self._built.enter_context(lab)
+        prepare_example(layout, replayed=replayed, strategy=self.settings.strategy)
+        stage = new_stage(layout, self.settings, self.folder / f"stage-{self._stages}", self.tell)
+        self._built.callback(stage.end)
+        stage.begin()
+        stage.business.stop()
+        return stage
