@@ -32,6 +32,7 @@ from zerotail.lab.up import temporary_lab
 from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.extent import read_extents
 from zerotail.postgres.segment import all_rows
+from zerotail.spark.following import FOLLOWED
 
 TARGET_MEDIAN_SECONDS = 2.0
 TARGET_WORST_SECONDS = 5.0
@@ -43,6 +44,8 @@ _WARM_MESSAGES = 5_000
 """A standby that says that it is warm has just started, and still compiles: it follows so many before it counts."""
 _PATIENCE_SECONDS = 120.0
 _HISTORY_SECONDS = 1_200.0
+_FOLLOW_SECONDS = 900.0
+"""A site that comes back gets a new topic, and its follower fills it with the whole history."""
 _GIVEN = """
 select min(serial) from zerotail.instruction
  where producer = %s and partition = %s and serial between %s and %s and submitted_at > to_timestamp(%s)
@@ -113,6 +116,7 @@ def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> list
                 if number > 1:
                     stage.business.stop()  # what brings a site back is not measured, and is faster without load
                     begin_again(stage)
+                stage.processes[stage.standby].wait_until_says(_FOLLOW_SECONDS, FOLLOWED)
                 rounds.append(_lose_a_site(stage, history))
                 tell(f"{history:,}, takeover {number} of {settings.rounds}: {_told(rounds[-1])}")
             return rounds

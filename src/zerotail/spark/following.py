@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from zerotail.deadline import Deadline
 from zerotail.errors import ZerotailError
 from zerotail.running.prepare import WAITING
 from zerotail.running.report import Tell
@@ -19,6 +20,8 @@ from zerotail.spark.worker import warm_up
 
 _LOOK_SECONDS = 0.1
 _FIRST_PASS_SECONDS = 30.0
+"""A site that came back after a long absence is warm before its topics are full: a takeover does not need them."""
+FOLLOWED = "the topics hold all of the journal"
 
 
 class Following:
@@ -48,10 +51,16 @@ class Following:
         with suppress(Py4JError, PySparkException):  # the session is gone: whoever runs the parts says so
             warm_up(self._spark)
             ended = self._kept.look()
-            if self._follower.passed.wait(_FIRST_PASS_SECONDS):
-                self._tell(f"waiting at {self._follower.site}: warm, {WAITING}")
+            warm_by = Deadline.after(_FIRST_PASS_SECONDS)
+            warm = followed = False
             while ended is None and not self._over.wait(_LOOK_SECONDS):
                 ended = self._kept.look()
+                if not followed and self._follower.has_all:
+                    followed = True
+                    self._tell(f"following at {self._follower.site}: {FOLLOWED}")
+                if not warm and (followed or warm_by.passed):
+                    warm = True
+                    self._tell(f"waiting at {self._follower.site}: warm, {WAITING}")
             if isinstance(ended, ZerotailError):
                 self._tell(f"the follower has ended: {ended.message}")
             self._kept.end()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Event
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -40,8 +39,12 @@ class RunningFollower:
         self._say = say
         self._task = follow_task(configuration, site, stages, shadow=shadow)
         self._database = Session(self._dsn, "zerotail follower")
-        self.passed = Event()
-        """Set when a topic has once held all of its journal."""
+        self._missing: dict[tuple[StageName, PartitionNumber], int | None] = {}
+
+    @property
+    def has_all(self) -> bool:
+        """Whether every topic held all of its journal when it was looked at last."""
+        return bool(self._missing) and all(missing == 0 for missing in list(self._missing.values()))
 
     @property
     def name(self) -> str:
@@ -77,8 +80,7 @@ class RunningFollower:
 
     def _note(self, stage: StageName, partition: PartitionNumber, progress: Progress) -> None:
         followed, shadowed = progress.followed, progress.shadowed
-        if followed.missing == 0:
-            self.passed.set()
+        self._missing[stage, partition] = followed.missing
         lag = {"missing": float(followed.missing or 0), "lag_seconds": round(progress.lag_seconds, 3)}
         if shadowed is not None and shadowed.difference is not None:
             self._say(_ROLE, stage, partition, "stopped", shadowed.difference, lag, appended=followed.appended)

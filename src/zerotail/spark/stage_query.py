@@ -35,6 +35,7 @@ from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 FROM_THE_BEGINNING = Offset(-2)
 """Spark's word for the beginning of a log."""
 
+_REHEARSE_SECONDS = 2.0
 _RESULT = "partition int, outcome binary"
 _HEADER = (
     f"case when size(headers) = 1 and headers[0].key = '{HEADER_NAME}' then headers[0].value "
@@ -98,15 +99,23 @@ def start_stage_query(
 ) -> StreamingQuery:
     """Take batch after batch; `places` is kept up to date, `note` hears what became of each partition's batch.
 
-    Before each batch `may_take` is asked; it may wait. A batch that must not be taken is read and passed over, by
-    workers that are ready to take one: that is how a standby stays warm. What ends the query is told to `ended`, since
+    Before each batch `may_take` is asked; it may wait. A batch that must not be taken is passed over, most of them
+    unread: a standby whose follower fills a topic must be at its end when its turn comes. Now and then one is read by
+    workers that are ready to take it: that is how a standby stays warm. What ends the query is told to `ended`, since
     the query itself shows only Spark's account of it.
     """
 
     halted: set[PartitionNumber] = set()
+    rehearse_at = 0.0
 
     def on_batch(batch: DataFrame, _number: int) -> None:
-        work = _task_of_batch(task, dict(places), halted, time.time_ns() // 1000) if may_take() else _rehearsal_of(task)
+        nonlocal rehearse_at
+        if not may_take():
+            if time.monotonic() >= rehearse_at:
+                batch.mapInArrow(_rehearsal_of(task), _RESULT).collect()
+                rehearse_at = time.monotonic() + _REHEARSE_SECONDS
+            return
+        work = _task_of_batch(task, dict(places), halted, time.time_ns() // 1000)
         for row in batch.mapInArrow(work, _RESULT).collect():
             outcome: Outcome = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
             if outcome is None:
