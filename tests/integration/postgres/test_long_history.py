@@ -1,6 +1,6 @@
 """What a site does in its first second as the active one does not read the history, however little the planner knows.
 
-A standby that was promoted has no statistics of its own, and a queue through which much has passed looks full to it.
+A queue through which much has passed looks full to it, until somebody has counted again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ def busy(warm_lab: Layout) -> Iterator[Connection]:
     connection.execute("insert into zerotail.producer values (900, 'many', 'many', 'nobody')")
     queued = "select 900, 0, 'id-' || number, repeat('x', 200)::bytea from generate_series(1, %s) as number"
     connection.execute(f"{QUEUE} {queued}".encode(), (PASSED,))
+    connection.execute("analyze zerotail.submission")  # when it was full
     while number_submissions(connection, PRODUCER, PARTITION, PASSED):
         pass
+    connection.execute("analyze zerotail.instruction")
     yield connection
     connection.close()
 
