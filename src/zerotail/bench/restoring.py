@@ -178,7 +178,7 @@ def _write(asked: Asked) -> Measured:
     ensure_topic(admin_client(place.cluster), topic, place.shape)
     if asked.method == "refill":
         meter = Meter()
-        written = refill(place, recorded, topic, {})
+        written = refill(place, recorded, topic)
         return Measured(*meter.seconds, written, True, meter.grown_bytes)
     at_hand = [*_records_at_hand(place, recorded)]
     meter = Meter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,9 +81,18 @@ def run(check: str, rebuild_state: bool, as_json: bool, **asked: Any) -> None:
 
     site, places, wish = _asked(**asked)
     if wish.spark:
-        from zerotail.spark.restoring import restore_with_spark
+        from zerotail.restore.configured import rebuild_of
+        from zerotail.spark.restore_job import restore_with_spark
 
-        done = restore_with_spark(_configuration(asked["config"]), places, wish, lambda line: say(f"restore: {line}"))
+        configuration = _configuration(asked["config"])
+        done = restore_with_spark(
+            configuration,
+            places,
+            wish,
+            lambda line: say(f"restore: {line}"),
+            check_values=check == "values",
+            make_rebuild=partial(rebuild_of, configuration) if rebuild_state else None,
+        )
     else:
         done = tuple(_run_one(asked["config"], place, wish, check == "values", rebuild_state) for place in places)
     report = RestoreReport(site, asked["topic"], done)
@@ -104,11 +114,9 @@ def _run_one(config: str | None, place: Place, wish: Wish, check_values: bool, r
     say(f"restore: partition {place.partition} of {seen.recorded.topic}: {seen.plan.chosen}, {seen.plan.reason}")
     if not rebuild_state:
         return run_restore(seen, check_values=check_values)
-    from zerotail.restore.rebuild import Rebuild
-    from zerotail.running.parts import plan_parts
+    from zerotail.restore.configured import rebuild_of
 
-    (part,) = plan_parts(_configuration(config), (), [place.stage]).stages
-    rebuild = Rebuild(part.at(place.partition), seen.recorded.journal)
+    rebuild = rebuild_of(_configuration(config), seen)
     done = run_restore(seen, check_values=check_values, consume=rebuild.consume)
     return replace(done, state_digest=rebuild.require_stored_state(place.dsn))
 

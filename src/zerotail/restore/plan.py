@@ -170,10 +170,8 @@ def _sort(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
 
 def _mirror_tail(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
     strategy = RestoreStrategy.MIRROR_TAIL
-    if not state.records:
+    if not state.records and journal.segments:
         return Forecast(strategy, False, "no mirror has brought anything: the topic is empty")
-    if not state.missing:
-        return Forecast(strategy, False, "no tail is missing")
     if wish.into is not None:
         return Forecast(strategy, False, "it keeps what is in the topic; --into writes another one")
     seconds = state.missing * (_WRITING + _ORDERING) * state.seconds_per_record
@@ -187,7 +185,7 @@ def _follower(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
     strategy = RestoreStrategy.FOLLOWER
     if wish.into is not None:
         return Forecast(strategy, False, "it completes the topic itself; --into writes another one")
-    if not state.records:
+    if not state.records and journal.segments:
         return Forecast(strategy, False, "no follower has written anything: the topic is empty")
     if not state.ordered:
         return Forecast(strategy, False, "the topic is not in the journal's order")

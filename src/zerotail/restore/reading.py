@@ -33,6 +33,29 @@ _CONNECT_SECONDS = 30.0
 _BEGINNING = Position(0)
 
 
+class HeldBack:
+    """Records in order that wait until the segment they stand in is proven."""
+
+    def __init__(self, position: Position) -> None:
+        self.position = position
+        """Of the first that waits."""
+        self._batches: deque[pa.RecordBatch] = deque()
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Keep the next records."""
+        self._batches.append(batch)
+
+    def release(self, proven: Position) -> Iterator[pa.RecordBatch]:
+        """Those that stand before a position."""
+        while self._batches and self.position < proven:
+            batch = self._batches.popleft()
+            rows = min(batch.num_rows, proven - self.position)
+            if rows < batch.num_rows:
+                self._batches.appendleft(batch.slice(rows))
+            self.position = Position(self.position + rows)
+            yield batch.slice(0, rows)
+
+
 class InOrder(Iterator[pa.RecordBatch]):
     """The records of a partition from a position on, in journal order, each proven before it leaves."""
 
@@ -62,25 +85,17 @@ class InOrder(Iterator[pa.RecordBatch]):
         return self._restored.live_offset
 
     def _proven(self, first_position: Position) -> Iterator[pa.RecordBatch]:
-        position = self.proof.position
-        held: deque[pa.RecordBatch] = deque()
+        held = HeldBack(self.proof.position)
         for batch in self._restored:
             try:
                 self.proof.check(batch)
             except DifferentSegmentError as different:
                 raise self._named(different) from different
-            held.append(batch)
-            proven = self.proof.proven_position
-            while held and position < proven:
-                rows = min(held[0].num_rows, proven - position)
-                ready = held[0].slice(0, rows)
-                if rows == held[0].num_rows:
-                    held.popleft()
-                else:
-                    held[0] = held[0].slice(rows)
-                first, position = position, Position(position + rows)
-                if position > first_position:
-                    yield ready.slice(max(0, first_position - first))
+            held.put(batch)
+            for ready in held.release(self.proof.proven_position):
+                early = first_position - (held.position - ready.num_rows)
+                if early < ready.num_rows:
+                    yield ready.slice(max(0, early))
         self.proof.require_complete()
 
 

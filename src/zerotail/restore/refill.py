@@ -6,12 +6,14 @@ stands in came to its recorded chain, so a damaged journal is found before anyth
 
 1. Records leave in journal order; of each producer only those behind what the log has.
 2. Nothing is written of a segment that is not proven.
-3. Interrupted anywhere and begun again, it goes on behind the last committed record: no record is written twice.
+3. Interrupted anywhere and begun again, it goes on behind the last committed record: no record is written twice. What
+   the log has is looked up when the writer is open: whatever an earlier one had begun is then in the log, or never
+   will be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from zerotail.core.restoration.proof import Proof
 from zerotail.kafka.ordered_writer import OrderedWriter
 from zerotail.postgres.reading import Source
 from zerotail.postgres.restoring import read_blocks
+from zerotail.restore.observe import TopicState, observe_topic
 from zerotail.restore.place import Place, Recorded
 
 Last = Mapping[ProducerNumber, Serial]
@@ -44,12 +47,20 @@ class Records:
     headers: list[bytes]
 
 
-def refill(place: Place, recorded: Recorded, topic: TopicName, last: Last) -> int:
-    """Append what the journal has behind `last`, in order; how many records were written."""
+def refill(
+    place: Place, recorded: Recorded, topic: TopicName, accept: Callable[[TopicState], None] = lambda _state: None
+) -> int:
+    """Append what the journal has and the topic lacks, in order; how many records were written.
+
+    `accept` may raise at what the topic holds, before anything is written.
+    """
     order = recorded.journal.order
-    if first_missing(order, last) == order.next_position:
-        return 0
     with closing(OrderedWriter(place.cluster, topic, place.partition)) as writer:
+        state = observe_topic(recorded.log_named(place, topic), order)
+        accept(state)
+        last = state.last
+        if first_missing(order, last) == order.next_position:
+            return 0
         for records in proven_records(place, recorded, last):
             writer.write(*_behind(records, last))
             if writer.is_full:
