@@ -21,6 +21,8 @@ from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import connect
 from zerotail.postgres.schema import apply_schema
 from zerotail.restore import Place, Wish, plan_restore, run_restore
+from zerotail.restore.place import read_recorded
+from zerotail.restore.refill import proven_records
 from zerotail.restore.report import PartitionReport
 
 EPOCH = epoch_of(1, 0)
@@ -106,6 +108,21 @@ def write_log(place: Place, records: Iterable[Kept], epoch: Epoch = EPOCH) -> No
             for producer, serial, value in records
         ),
     )
+
+
+def write_disordered(place: Place, seed: int) -> int:
+    """Fill the log of a place as independent producers do: everything that its journal has, in another order, some of
+    it twice; how many records.
+    """
+    recorded = read_recorded(place)
+    written: dict[tuple[ProducerNumber, Serial], tuple[bytes, bytes]] = {}
+    for some in proven_records(place, recorded, {}):
+        names = zip(some.producers.tolist(), some.serials.tolist(), strict=True)
+        written |= zip(names, zip(some.values, some.headers, strict=True), strict=True)
+    ensure_topic(admin_client(place.cluster), recorded.topic, place.shape)
+    again = refill_by_others(seed, tuple(written), mean_run=15, repeats=0.2)
+    write_plainly(place.cluster, recorded.topic, place.partition, [written[name] for name in again])
+    return len(written)
 
 
 def disorder(taken: Sequence[Taken], seed: int, *, mean_run: int = 40, repeats: float = 0.2) -> list[Kept]:
