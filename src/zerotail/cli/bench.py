@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
+from zerotail.cli.takeover import STRATEGIES
 
 if TYPE_CHECKING:
     from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
@@ -74,9 +75,13 @@ def bench_journal(segments: int, records: int, as_json: bool) -> int:
 )
 @click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Takeovers for each history.")
 @click.option("--rate", type=click.FloatRange(1, 50_000), default=500, show_default=True, help="Instructions a second.")
-@click.option("--strategy", type=click.Choice(["skip", "follower", "auto"]), default="auto", show_default=True)
+@click.option("--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True)
+@click.option("--with", "beside", type=click.Choice(["mm2"]), help="A plain MirrorMaker 2 failover beside it.")
+@click.option("--mm2-rounds", type=click.IntRange(1), default=3, show_default=True, help="Of those, with --with mm2.")
 @json_option
-def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_json: bool) -> int:
+def bench_takeover(
+    history: str, rounds: int, rate: float, strategy: str, beside: str | None, mm2_rounds: int, as_json: bool
+) -> int:
     """Seconds from the takeover command to the first new message outside, with a warm standby.
 
     Brings up two sites of its own, kills the active one again and again, and takes both down. Exits with 1 when a
@@ -89,7 +94,9 @@ def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_jso
     lengths = history.replace("_", "").split(",")
     if not all(length.strip().isdigit() for length in lengths):
         raise Misused(f"--history is a list of numbers, not {history!r}.", tries=["--history 100000,1000000"])
-    settings = TakeoverSettings(tuple(map(int, lengths)), rounds, rate, strategy)
+    settings = TakeoverSettings(
+        tuple(map(int, lengths)), rounds, rate, strategy, mirrored_rounds=mm2_rounds if beside else 0
+    )
     found = measure(settings, lambda line: say(f"bench takeover: {line}"))
     if as_json:
         print_json("bench-takeover", found)
@@ -269,6 +276,12 @@ def _told_takeover(found: TakeoverResult) -> str:
             f"the first new message (wanted 2.00), {len(found.rounds)} takeovers, {found.strategy}",
             f"{reached['takeover_seconds_worst']} {found.takeover_seconds_worst:.2f} s the worst (wanted 5.00)",
             f"{reached['flat']} {found.growth:.2f} times as long with the longest history ({lengths})",
+            f"{reached['exactly_once']} {found.lost} lost, {found.duplicated} duplicated, counted by the receiver",
+            *(
+                f"  beside it, plain MirrorMaker 2: {one.lost:,} of {one.submitted:,} lost, {one.duplicated:,} "
+                f"duplicated, first new message {one.takeover_seconds:.2f} s after the command"
+                for one in found.mirrored
+            ),
         ]
     )
 
