@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,6 +30,11 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--into", metavar="TOPIC", help="Write the records to this topic, in order, each once."),
         click.option(
             "--cache", type=click.IntRange(0), metavar="N", help="At most N records wait, whatever they take."
+        ),
+        click.option(
+            "--spill",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="A folder on a local disk for what a bounded restore has no room for; else it reads again.",
         ),
         click.option("--memory", metavar="SIZE", help="What a restore may use, such as 512MB; else as configured."),
         click.option("--strategy", type=click.Choice(STRATEGIES), help="How; else as the configuration says."),
@@ -137,6 +143,7 @@ def _asked(
     memory: str | None,
     cache: int | None,
     into: str | None,
+    spill: Path | None,
     engine: str,
     site: str | None,
     config: str | None,
@@ -166,6 +173,7 @@ def _asked(
         cache_messages=cache,
         spark=engine == "spark",
         into=None if into is None else TopicName(into),
+        spill=spill,
     )
     return chosen, places_of(configuration, chosen, topic, partition), wish
 
@@ -226,7 +234,7 @@ def _told_done(one: PartitionReport) -> list[str]:
     if found is not None:
         lines.append(
             f"  first hits {found.first_hits:,}, cache hits {found.cache_hits:,}, peak cache "
-            f"{found.peak_cache_messages:,} ({found.cache_ratio:.0%}), {found.polls:,} polls, "
-            f"{found.repeats:,} repeats, {found.foreign:,} foreign"
+            f"{found.peak_cache_messages:,} ({found.cache_ratio:.0%}), {found.spilled:,} spilled, "
+            f"{found.polls:,} polls, {found.repeats:,} repeats, {found.foreign:,} foreign"
         )
     return lines

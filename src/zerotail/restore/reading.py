@@ -28,6 +28,7 @@ from zerotail.postgres.connection import session, snapshot
 from zerotail.postgres.reading import read_values
 from zerotail.restore.plan import share_memory
 from zerotail.restore.seen import Seen
+from zerotail.restore.spill import SpillFolder
 
 _CONNECT_SECONDS = 30.0
 _BEGINNING = Position(0)
@@ -115,7 +116,8 @@ def open_in_order(
         log = seen.recorded.log(
             seen.place, rows_per_poll=memory.rows_per_poll, read_ahead_bytes=memory.read_ahead_bytes
         )
-        restored = bounded(order, log, limit)
+        spill = SpillFolder(seen.wish.spill) if seen.wish.spill is not None else None
+        restored = bounded(order, log, limit, spill)
     else:
         restored = unbounded(order, seen.recorded.log(seen.place).open(offset))
     proof = Proof(journal, segment, values=check_values)
