@@ -141,9 +141,10 @@ def bench_durability(quick: bool, faults: tuple[str, ...], seed: int, as_json: b
 @click.option("--rewinding-seconds", type=click.FloatRange(1), default=90.0, show_default=True, help="Then given up.")
 @click.option("--refill", type=click.IntRange(0), default=1_000_000, show_default=True, help="Records; 0 for none.")
 @click.option("--spark", type=click.IntRange(0), default=2_000_000, show_default=True, help="The same through Spark.")
+@click.option("--methods", help="Some of unbounded,bounded,spilled,checked,dictionary,rewinding; else all of them.")
 @click.option("--page", type=click.Path(dir_okay=False), help="Write the tables and the picture into this page.")
 @click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON.")
-@click.option("--keep", is_flag=True, help="Cases of --result that are not measured now stay in it.")
+@click.option("--keep", is_flag=True, help="What is in --result and is not measured now stays in it.")
 @click.option(
     "--from", "earlier", type=click.Path(exists=True, dir_okay=False), help="Show a kept result; measure none."
 )
@@ -157,6 +158,7 @@ def bench_restore(
     rewinding_seconds: float,
     refill: int,
     spark: int,
+    methods: str | None,
     page: str | None,
     result: str | None,
     keep: bool,
@@ -171,7 +173,8 @@ def bench_restore(
 
     import msgspec
 
-    from zerotail.bench.restore import RestoreSettings
+    from zerotail.bench.interleaving import KINDS
+    from zerotail.bench.restore import METHODS, RestoreSettings
     from zerotail.bench.restore import bench_restore as measure
     from zerotail.bench.restore_page import section_of, write_page
     from zerotail.bench.restore_result import RestoreBench
@@ -181,20 +184,24 @@ def bench_restore(
     else:
         settings = RestoreSettings(
             _numbers("--sizes", sizes),
-            _kinds(interleavings),
+            _words("--interleavings", interleavings, KINDS),
             _numbers("--producers", producers),
             _numbers("--caches", caches),
             rounds,
             rewinding_seconds,
             refill,
             spark,
+            METHODS if methods is None else _words("--methods", methods, METHODS),
         )
         kept = None
         if keep and result is not None and Path(result).exists():
             kept = msgspec.json.decode(Path(result).read_bytes(), type=RestoreBench)
-        found = measure(settings, lambda line: say(f"bench restore: {line}"), kept)
-    if result is not None:
-        Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+
+        def save(so_far: RestoreBench) -> None:
+            if result is not None:
+                Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(so_far)) + b"\n")
+
+        found = measure(settings, lambda line: say(f"bench restore: {line}"), kept, save)
     if page is not None:
         write_page(found, Path(page))
     if as_json:
@@ -213,14 +220,13 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def _kinds(text: str) -> tuple[str, ...]:
-    from zerotail.bench.interleaving import KINDS
+def _words(option: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
     from zerotail.errors import Misused
 
-    kinds = tuple(word.strip() for word in text.split(","))
-    if not set(kinds) <= set(KINDS):
-        raise Misused(f"--interleavings are {', '.join(KINDS)}, not {text!r}.", code="ZT147")
-    return kinds
+    words = tuple(word.strip() for word in text.split(","))
+    if not set(words) <= set(known):
+        raise Misused(f"{option} are {', '.join(known)}, not {text!r}.", code="ZT147")
+    return words
 
 
 @command.command("mirror", epilog="Example:  zerotail bench mirror --count 1000000 --rounds 3")
