@@ -29,11 +29,14 @@ from zerotail.core.restoration.journal import Journal, rest_of
 from zerotail.core.restoration.proof import Proof
 from zerotail.kafka.ordered_writer import OrderedWriter
 from zerotail.postgres.reading import Source
-from zerotail.postgres.restoring import read_blocks
+from zerotail.postgres.restoring import ROWS_PER_BLOCK, read_blocks
 from zerotail.restore.observe import TopicState, observe_topic
 from zerotail.restore.place import Place, Recorded
 
 Last = Mapping[ProducerNumber, Serial]
+_ROWS_AT_HAND = 80_000
+"""Of all producers together; each has a second block on its way."""
+_FEWEST_ROWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def refill(
     """
     order = recorded.journal.order
     with closing(OrderedWriter(place.cluster, topic, place.partition)) as writer:
-        state = observe_topic(recorded.log_named(place, topic), order)
+        state = observe_topic(recorded.log_to_look_at(place, topic), order)
         accept(state)
         last = state.last
         if first_missing(order, last) == order.next_position:
@@ -100,6 +103,7 @@ def _merged(place: Place, recorded: Recorded, order: Order) -> Iterator[tuple[Re
     """The records of an order, from the database, with their digests."""
     journal = recorded.journal
     position = order.first_position
+    rows_per_block = max(_FEWEST_ROWS, min(ROWS_PER_BLOCK, _ROWS_AT_HAND // max(1, len(order.producers))))
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="rows") as pool:
         sources = {
             producer: _ahead(
@@ -111,6 +115,7 @@ def _merged(place: Place, recorded: Recorded, order: Order) -> Iterator[tuple[Re
                     place.partition,
                     Serial(before + 1),
                     order.vector_after[producer],
+                    rows_per_block,
                 ),
             )
             for producer, before in order.vector_before.items()

@@ -112,7 +112,7 @@ def _restore_at_consumer(seen: Seen, check_values: bool, consume: Consume | None
         return _read(open_in_order(seen, check_values=check_values), written, consume)
     _ensure(seen, into)
     with closing(OrderedWriter(seen.place.cluster, into, seen.place.partition)) as writer:
-        state = observe_topic(seen.recorded.log_named(seen.place, into), seen.recorded.journal.order)
+        state = observe_topic(seen.recorded.log_to_look_at(seen.place, into), seen.recorded.journal.order)
         _require_prefix(seen, into, state)
         records = open_in_order(seen, state.complete_to, check_values=check_values)
 
@@ -193,7 +193,7 @@ def _tail_start(seen: Seen) -> tuple[Position, Offset]:
     journal = seen.recorded.journal
     missing = first_missing(journal.order, seen.state.last)
     start = journal.segment_at(missing).first_position
-    log = seen.recorded.log(seen.place)
+    log = seen.recorded.log_to_look_at(seen.place)
     first, behind = log.bounds
     window, offset = 4096, behind
     while offset > first:
