@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
+
+import yaml
 
 from support.disasters import refill_by_others
 from support.journal import FIRST, SECOND, SETTLE, Books, Taken, new_database
@@ -130,3 +133,21 @@ def disorder(taken: Sequence[Taken], seed: int, *, mean_run: int = 40, repeats: 
     values = {(producer, serial): value for producer, serial, value in taken}
     names = refill_by_others(seed, tuple((p, s) for p, s, _ in taken), mean_run, repeats)
     return [(*name, values[name]) for name in names]
+
+
+def configured(disaster: Disaster, folder: Path) -> str:
+    """A configuration file for a disaster; its path."""
+    place = disaster.place
+    site = {"kafka": {"bootstrap": place.cluster.bootstrap}, "database": {"dsn": place.dsn}}
+    other = {"kafka": {"bootstrap": "127.0.0.1:9"}, "database": {"dsn": "host=127.0.0.1 port=9"}}
+    producer = {"topic": str(place.topic)}
+    content = {
+        "name": "disaster",
+        "sites": {"east": site, "west": other},
+        "topics": {str(place.topic): {"partitions": 1, "replication": 1, "min_insync": 1}},
+        "producers": {"cards": producer, "wires": producer},
+        "stages": {"settle": {"consumes": str(place.topic), "handler": "flows:Settle"}},
+    }
+    file = folder / "zerotail.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return str(file)

@@ -30,6 +30,7 @@ from zerotail.restore.run import run_restore
 from zerotail.restore.seen import Seen, plan_restore
 from zerotail.spark.application import open_session
 from zerotail.spark.restoring import records_in_order, records_sorted
+from zerotail.spark.task_errors import errors_of_tasks, telling_errors
 
 Rebuilds = Mapping[PartitionNumber, Rebuild]
 MakeRebuild = Callable[[Seen], Rebuild]
@@ -66,10 +67,11 @@ def restore_with_spark(
     rebuilds = {one.place.partition: make_rebuild(one) for one in connected} if make_rebuild is not None else {}
     spark = open_session(configuration, "restore")
     try:
-        reports = _run_side_by_side(spark, others, wish, check_values)
-        for strategy in _THROUGH:
-            alike = [one for one in connected if one.plan.chosen is strategy]
-            reports += _read_through(spark, alike, rebuilds, check_values)
+        with errors_of_tasks():
+            reports = _run_side_by_side(spark, others, wish, check_values)
+            for strategy in _THROUGH:
+                alike = [one for one in connected if one.plan.chosen is strategy]
+                reports += _read_through(spark, alike, rebuilds, check_values)
     finally:
         spark.stop()
     return tuple(sorted(reports, key=lambda report: report.plan.partition))
@@ -88,7 +90,8 @@ def _run_side_by_side(
             report = run_restore(plan_restore(*asked[index]), check_values=check_values)
             yield pa.record_batch({"report": pa.array([msgspec.json.encode(report)], pa.binary())})
 
-    rows = _one_task_each(spark, len(asked)).mapInArrow(work, "report binary").collect()
+    tasks = _one_task_each(spark, len(asked))
+    rows = tasks.mapInArrow(lambda batches: telling_errors(work(batches)), "report binary").collect()
     return [msgspec.json.decode(bytes(row.report), type=PartitionReport) for row in rows]
 
 
@@ -167,7 +170,8 @@ def _complete_side_by_side(spark: SparkSession, seen: Sequence[Seen]) -> None:
             ensure_topic(admin_client(place.cluster), recorded.topic, place.shape)
             yield pa.record_batch({"written": [refill(place, recorded, recorded.topic)]})
 
-    _one_task_each(spark, len(lacking)).mapInArrow(work, "written long").collect()
+    tasks = _one_task_each(spark, len(lacking))
+    tasks.mapInArrow(lambda batches: telling_errors(work(batches)), "written long").collect()
 
 
 def _one_task_each(spark: SparkSession, count: int) -> DataFrame:

@@ -36,6 +36,7 @@ from zerotail.errors import Refused
 from zerotail.kafka.log import MissingTopicError
 from zerotail.restore.place import Place, Recorded, read_recorded
 from zerotail.restore.reading import HeldBack, InOrder
+from zerotail.spark.task_errors import telling_errors
 from zerotail.spark.worker import settle_worker
 
 Places = Mapping[PartitionNumber, Place]
@@ -70,7 +71,7 @@ def records_in_order(spark: SparkSession, places: Sequence[Place], *, check_valu
     recorded = _require_records(places)
     records = read_topic(spark, places, recorded[0].topic)
     known = _by_partition(places)
-    return records.mapInArrow(lambda batches: _ordered(known, batches, check_values), COLUMNS)
+    return records.mapInArrow(lambda batches: telling_errors(_ordered(known, batches, check_values)), COLUMNS)
 
 
 def records_sorted(
@@ -80,7 +81,7 @@ def records_sorted(
     recorded = _require_records(places)
     records = read_topic(spark, places, recorded[0].topic)
     known = _by_partition(places)
-    placed = records.mapInArrow(lambda batches: _placed(known, batches), _PLACED)
+    placed = records.mapInArrow(lambda batches: telling_errors(_placed(known, batches)), _PLACED)
     heads = [
         (place.partition, number, _HEAD_OF_RANGE, None, None)
         for place, one in zip(places, recorded, strict=True)
@@ -89,7 +90,7 @@ def records_sorted(
     every = placed.union(spark.createDataFrame(heads, _PLACED))
     ordered = every.repartitionByRange(tasks, "partition", "range")
     ordered = ordered.sortWithinPartitions("partition", "range", "position")
-    return ordered.mapInArrow(lambda batches: _proven(known, batches, check_values), COLUMNS)
+    return ordered.mapInArrow(lambda batches: telling_errors(_proven(known, batches, check_values)), COLUMNS)
 
 
 def _require_records(places: Sequence[Place]) -> list[Recorded]:
