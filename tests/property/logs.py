@@ -80,6 +80,22 @@ class ListLog:
             begin, turn = begin + rows, turn + 1
 
 
+@dataclass
+class ListSpill:
+    """A place to spill to, in lists."""
+
+    records: dict[ProducerNumber, list[pa.RecordBatch]] = field(default_factory=dict)
+    kept: int = 0
+
+    def put(self, producer: ProducerNumber, records: pa.RecordBatch) -> None:
+        self.records.setdefault(producer, []).append(records)
+        self.kept += records.num_rows
+
+    def take(self, producer: ProducerNumber) -> pa.RecordBatch | None:
+        waiting = self.records.get(producer)
+        return waiting.pop(0) if waiting else None
+
+
 def values_of(batches: Iterator[pa.RecordBatch]) -> list[bytes]:
     return [value for batch in batches for value in batch.column("value").to_pylist()]
 

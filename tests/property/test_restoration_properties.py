@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from property.logs import (
     FOREIGN,
     ListLog,
+    ListSpill,
     by_the_notes,
     payload_of,
     refilled,
@@ -36,6 +37,25 @@ def test_every_restoration_gives_the_records_in_journal_order(
     assert values_of(unbounded(order, log.open(None))) == expected
     assert values_of(bounded(order, log, limit)) == expected
     assert values_of(scatter(order, log.open(None), window=window)) == expected
+
+
+@given(refilled(), limits)
+def test_with_a_place_to_spill_to_the_log_is_read_once_and_no_limit_is_passed(
+    case: tuple[Order, ListLog], limit: CacheLimit
+) -> None:
+    order, log = case
+    spill = ListSpill()
+    restored = bounded(order, log, limit, spill)
+    assert values_of(restored) == values_in_order(order)
+    found = restored.statistics
+    assert log.opened in ([None], [])
+    assert found.reads <= 1
+    assert (found.peak_cache_messages <= limit.messages, found.peak_cache_bytes <= limit.bytes) == (True, True)
+    assert found.spilled == spill.kept
+    assert found.cache_hits >= found.spilled
+    assert found.total == len(order)
+    assert found.total + found.repeats + found.gaps + found.beyond + found.foreign <= found.records_read
+    assert not any(spill.records.values())
 
 
 @given(refilled(), st.lists(st.integers(1, 30), min_size=1, max_size=5))
@@ -137,6 +157,7 @@ def test_a_missing_record_is_refused_by_name(
     for restored in (
         unbounded(order, log.open(None)),
         bounded(order, log, limit),
+        bounded(order, log, limit, ListSpill()),
         scatter(order, log.open(None), window=9),
     ):
         with pytest.raises(
@@ -160,6 +181,7 @@ def test_no_record_before_the_live_offset_lies_behind_the_journals_end(
 
     check(unbounded(order, log.open(None)))
     check(bounded(order, log, limit))
+    check(bounded(order, log, limit, ListSpill()))
     check(scatter(order, log.open(None), window=5))
 
 

@@ -2,8 +2,9 @@
 
     python restore_process.py '{"bootstrap": …, "dsn": …, "stage": …, "topic": …, "strategy": …}'
 
-`kill_at` ends it by SIGKILL at a commit: 2 in front of the second, -2 behind it. `data_bytes` is by how much its data
-may grow from the moment at which everything is imported; the operating system enforces it.
+`kill_at` ends it by SIGKILL at a commit: 2 in front of the second, -2 behind it. With `commits` they are small.
+`data_bytes` is by how much its data may grow from the moment at which everything is imported; the operating system
+enforces it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ def main(asked: dict[str, Any]) -> None:
         memory_bytes=asked.get("memory_bytes", 512_000_000),
         into=None if into is None else TopicName(into),
     )
+    if "commits" in asked or "kill_at" in asked:
+        writing.RECORDS_PER_TRANSACTION = _SMALL_TRANSACTION
+        merging.ROWS_PER_BATCH = _SMALL_TRANSACTION
     if "kill_at" in asked:
         _kill_at_commit(asked["kill_at"])
     if "data_bytes" in asked:
@@ -57,8 +61,6 @@ def main(asked: dict[str, Any]) -> None:
 
 
 def _kill_at_commit(number: int) -> None:
-    writing.RECORDS_PER_TRANSACTION = _SMALL_TRANSACTION
-    merging.ROWS_PER_BATCH = _SMALL_TRANSACTION
     commit, commits = writing.OrderedWriter.commit, 0
 
     def counted(writer: writing.OrderedWriter) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
+
+import yaml
 
 from support.disasters import refill_by_others
 from support.journal import FIRST, SECOND, SETTLE, Books, Taken, new_database
@@ -21,6 +24,8 @@ from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import connect
 from zerotail.postgres.schema import apply_schema
 from zerotail.restore import Place, Wish, plan_restore, run_restore
+from zerotail.restore.place import read_recorded
+from zerotail.restore.refill import proven_records
 from zerotail.restore.report import PartitionReport
 
 EPOCH = epoch_of(1, 0)
@@ -108,8 +113,41 @@ def write_log(place: Place, records: Iterable[Kept], epoch: Epoch = EPOCH) -> No
     )
 
 
+def write_disordered(place: Place, seed: int) -> int:
+    """Fill the log of a place as independent producers do: everything that its journal has, in another order, some of
+    it twice; how many records.
+    """
+    recorded = read_recorded(place)
+    written: dict[tuple[ProducerNumber, Serial], tuple[bytes, bytes]] = {}
+    for some in proven_records(place, recorded, {}):
+        names = zip(some.producers.tolist(), some.serials.tolist(), strict=True)
+        written |= zip(names, zip(some.values, some.headers, strict=True), strict=True)
+    ensure_topic(admin_client(place.cluster), recorded.topic, place.shape)
+    again = refill_by_others(seed, tuple(written), mean_run=15, repeats=0.2)
+    write_plainly(place.cluster, recorded.topic, place.partition, [written[name] for name in again])
+    return len(written)
+
+
 def disorder(taken: Sequence[Taken], seed: int, *, mean_run: int = 40, repeats: float = 0.2) -> list[Kept]:
     """The same records as independent producers write them again, some of them twice."""
     values = {(producer, serial): value for producer, serial, value in taken}
     names = refill_by_others(seed, tuple((p, s) for p, s, _ in taken), mean_run, repeats)
     return [(*name, values[name]) for name in names]
+
+
+def configured(disaster: Disaster, folder: Path) -> str:
+    """A configuration file for a disaster; its path."""
+    place = disaster.place
+    site = {"kafka": {"bootstrap": place.cluster.bootstrap}, "database": {"dsn": place.dsn}}
+    other = {"kafka": {"bootstrap": "127.0.0.1:9"}, "database": {"dsn": "host=127.0.0.1 port=9"}}
+    producer = {"topic": str(place.topic)}
+    content = {
+        "name": "disaster",
+        "sites": {"east": site, "west": other},
+        "topics": {str(place.topic): {"partitions": 1, "replication": 1, "min_insync": 1}},
+        "producers": {"cards": producer, "wires": producer},
+        "stages": {"settle": {"consumes": str(place.topic), "handler": "flows:Settle"}},
+    }
+    file = folder / "zerotail.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return str(file)

@@ -29,6 +29,7 @@ from zerotail.lab.database import dsn
 from zerotail.lab.layout import LabSettings
 from zerotail.lab.up import temporary_lab
 
+METHODS = ("unbounded", "bounded", "spilled", "checked", "dictionary", "rewinding")
 FITTING_RATIO = 1.25
 REFILL_RATIO = 0.7
 SPARK_RATIO = 1.15
@@ -48,6 +49,7 @@ class RestoreSettings:
     rewinding_seconds: float = 90.0
     refill_records: int = 1_000_000
     spark_records: int = 2_000_000
+    methods: tuple[str, ...] = METHODS
 
     def cases(self) -> list[Case]:
         """Sizes of millions are measured as the notes have them: two producers, batches of 10,000."""
@@ -73,43 +75,69 @@ class Servers:
         return Cluster(self.bootstrap)
 
 
-def bench_restore(settings: RestoreSettings, tell: Tell, earlier: RestoreBench | None = None) -> RestoreBench:
-    """Measure everything in a lab of its own; what an earlier run measured besides stays."""
+def bench_restore(
+    settings: RestoreSettings,
+    tell: Tell,
+    earlier: RestoreBench | None = None,
+    save: Callable[[RestoreBench], None] = lambda _found: None,
+) -> RestoreBench:
+    """Measure everything in a lab of its own; what an earlier run measured besides stays. What is measured is saved
+    at once, so that a run that is broken off has not been for nothing.
+    """
     tell("bringing up two sites")
     with temporary_lab(LabSettings) as layout:
         broker = layout.cluster(SiteName("east"))[0]
         servers = Servers(f"127.0.0.1:{broker.port}", dsn(layout.database("east")))
         prepare_database(servers.dsn)
-        cases = []
+        found = earlier or RestoreBench((), None, None, {})
+        if settings.refill_records:
+            found = _with(found, refill=_measure_refill(servers, settings, tell))
+            save(found)
+        if settings.spark_records:
+            found = _with(found, spark=_measure_spark(servers, settings, tell))
+            save(found)
         for number, case in enumerate(settings.cases(), 1):
             tell(f"case {number} of {len(settings.cases())}: {case.name}")
-            cases.append(_measure_case(case, servers, settings, tell))
-        refill = _measure_refill(servers, settings, tell) if settings.refill_records else None
-        spark = _measure_spark(servers, settings, tell) if settings.spark_records else None
-    return _joined(earlier, cases, refill, spark)
+            found = _with(found, case=_measure_case(case, servers, settings, tell))
+            save(found)
+    return found
 
 
-def _joined(
-    earlier: RestoreBench | None,
-    cases: Sequence[RestoreCase],
-    refill: RefillMeasured | None,
-    spark: SparkMeasured | None,
+def _with(
+    found: RestoreBench,
+    *,
+    case: RestoreCase | None = None,
+    refill: RefillMeasured | None = None,
+    spark: SparkMeasured | None = None,
 ) -> RestoreBench:
-    known = {
-        (one.records, one.interleaving, one.producers): one for one in (*(earlier.cases if earlier else ()), *cases)
-    }
-    refill = refill or (earlier.refill if earlier else None)
-    spark = spark or (earlier.spark if earlier else None)
+    """A result with something new in it, in the place of what was known of the same."""
+    known = {(one.records, one.interleaving, one.producers): one for one in found.cases}
+    if case is not None:
+        name = (case.records, case.interleaving, case.producers)
+        known[name] = _updated(known[name], case) if name in known else case
+    refill, spark = refill or found.refill, spark or found.spark
     ordered = sorted(known.values(), key=lambda one: (one.records, KINDS.index(one.interleaving), one.producers))
     return RestoreBench(tuple(ordered), refill, spark, _reached(ordered, refill, spark))
+
+
+def _updated(known: RestoreCase, new: RestoreCase) -> RestoreCase:
+    """The new rows of a case, and those of the known ones that were not measured again."""
+    rows = {(row.method, row.cache): row for row in (*known.rows, *new.rows)}
+    ordered = sorted(rows.values(), key=lambda row: (METHODS.index(row.method), row.cache or 0))
+    return replace(new, rows=tuple(ordered))
 
 
 def _measure_case(case: Case, servers: Servers, settings: RestoreSettings, tell: Tell) -> RestoreCase:
     make_case(case, servers.dsn, servers.cluster)
     asked = Asked("plain", case, servers.bootstrap, servers.dsn, limit_seconds=settings.rewinding_seconds)
-    ours = [replace(asked, method="unbounded"), *(replace(asked, method="bounded", cache=c) for c in settings.caches)]
+    ours = [
+        replace(asked, method="unbounded"),
+        *(replace(asked, method="bounded", cache=cache) for cache in settings.caches),
+        replace(asked, method="spilled", cache=min(settings.caches)),
+    ]
     if case.interleaving == "like-notes":
         ours.append(replace(asked, method="checked"))
+    ours = [one for one in ours if one.method in settings.methods]
     rounds = 1 if case.records >= _LARGE else settings.rounds
     plain: list[Measured] = []
     found: list[list[Measured]] = [[] for _ in ours]
@@ -132,7 +160,8 @@ def _by_the_notes(asked: Asked, settings: RestoreSettings, plain: Sequence[Measu
     """The notes' programs, once: the second one is given up after the limit."""
     dictionary = replace(asked, method="dictionary")
     rewinding = [replace(asked, method="rewinding", cache=cache) for cache in settings.caches]
-    return [_row(one, [_run(one)], plain[:1]) for one in (dictionary, *rewinding)]
+    asked_for = [one for one in (dictionary, *rewinding) if one.method in settings.methods]
+    return [_row(one, [_run(one)], plain[:1]) for one in asked_for]
 
 
 def _row(asked: Asked, measured: Sequence[Measured], plain: Sequence[Measured]) -> RestoreRow:

@@ -13,6 +13,7 @@ PICTURE = "bench-restore.svg"
 _METHODS = {
     "unbounded": "unbounded",
     "bounded": "bounded",
+    "spilled": "bounded, the rest on a local disk",
     "checked": "unbounded, every value hashed",
     "dictionary": "the notes' first program",
     "rewinding": "the notes' second program",

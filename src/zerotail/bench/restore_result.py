@@ -19,7 +19,9 @@ class RestoreRow:
     """One method over one log."""
 
     method: str
-    """unbounded, bounded; checked hashes every value as well; dictionary and rewinding are the notes' programs."""
+    """unbounded, bounded; spilled is bounded with the rest on a local disk; checked hashes every value as well;
+    dictionary and rewinding are the notes' programs.
+    """
     cache: int | None
     """The limit, in messages."""
     seconds: Spread

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -36,7 +38,7 @@ class Asked:
     """What to measure."""
 
     method: str
-    """plain, unbounded, bounded, checked, dictionary, rewinding, produce or refill."""
+    """plain, unbounded, bounded, spilled, checked, dictionary, rewinding, produce or refill."""
     case: Case
     bootstrap: str
     dsn: str
@@ -89,6 +91,9 @@ def measure(asked: Asked) -> Measured:
             return _plain(asked)
         case "unbounded" | "bounded" | "checked":
             return _restore(asked)
+        case "spilled":
+            with tempfile.TemporaryDirectory(prefix="zerotail-spill-") as folder:
+                return _restore(asked, Path(folder))
         case "dictionary" | "rewinding":
             return _by_the_notes(asked)
         case "produce" | "refill":
@@ -128,9 +133,10 @@ def _taken_out(message: Any) -> bytes | None:
     return None
 
 
-def _restore(asked: Asked) -> Measured:
-    strategy = RestoreStrategy.BOUNDED if asked.method == "bounded" else RestoreStrategy.UNBOUNDED
-    wish = Wish(strategy, cache_messages=asked.cache if asked.method == "bounded" else None)
+def _restore(asked: Asked, spill: Path | None = None) -> Measured:
+    limited = asked.method in ("bounded", "spilled")
+    strategy = RestoreStrategy.BOUNDED if limited else RestoreStrategy.UNBOUNDED
+    wish = Wish(strategy, cache_messages=asked.cache if limited else None, spill=spill)
     seen = plan_restore(_place(asked), wish)
     meter = Meter()
     records = open_in_order(seen, check_values=asked.method == "checked")
@@ -178,7 +184,7 @@ def _write(asked: Asked) -> Measured:
     ensure_topic(admin_client(place.cluster), topic, place.shape)
     if asked.method == "refill":
         meter = Meter()
-        written = refill(place, recorded, topic, {})
+        written = refill(place, recorded, topic)
         return Measured(*meter.seconds, written, True, meter.grown_bytes)
     at_hand = [*_records_at_hand(place, recorded)]
     meter = Meter()

@@ -57,6 +57,19 @@ class TakeoverRound:
 
 
 @dataclass(frozen=True, slots=True)
+class MirroredRound:
+    """One loss of a site of the same business with a plain MirrorMaker 2, counted by the receiver."""
+
+    submitted: int
+    """Payments that Kafka acknowledged, at one site or the other."""
+    lost: int
+    duplicated: int
+    takeover_seconds: float
+    """From the operator's first act to the first message of a payment that was given after the fault."""
+    outage_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class TakeoverResult:
     """`zerotail bench takeover`: over all rounds, and by length of history."""
 
@@ -67,7 +80,12 @@ class TakeoverResult:
     medians_by_history: dict[str, float]
     growth: float
     """The median over the longest history as a multiple of that over the shortest."""
+    lost: int
+    """Over all takeovers, counted by the receiver; so is the next one."""
+    duplicated: int
     rounds: tuple[TakeoverRound, ...]
+    mirrored: tuple[MirroredRound, ...]
+    """The same business with a plain MirrorMaker 2, where that was asked for."""
     reached: dict[str, bool]
 
 

@@ -19,13 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
-from zerotail.bench.result import TakeoverResult, TakeoverRound
-from zerotail.core.identity import PartitionNumber, SegmentNumber, StageName
+from zerotail.bench.mirrored import fail_over_once
+from zerotail.bench.result import MirroredRound, TakeoverResult, TakeoverRound
+from zerotail.core.identity import ChannelName, PartitionNumber, SegmentNumber, StageName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill import blows
 from zerotail.drill.acts import begin_again, take_over
 from zerotail.drill.example import prepare_example
-from zerotail.drill.rehearsal import STAGE, Rehearsal
+from zerotail.drill.judgement import Counts, judge
+from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal
 from zerotail.errors import Unfinished
 from zerotail.lab.layout import LabSettings
 from zerotail.lab.up import temporary_lab
@@ -63,6 +65,8 @@ class TakeoverSettings:
     rate: float = 500.0
     strategy: str = "auto"
     receiver: str = "R2"
+    mirrored_rounds: int = 0
+    """Losses of a site of the same business with a plain MirrorMaker 2."""
 
 
 @dataclass(slots=True)
@@ -97,13 +101,17 @@ class Watched:
 def bench_takeover(settings: TakeoverSettings, tell: Tell) -> TakeoverResult:
     """Measure everything, in labs of its own."""
     rounds: list[TakeoverRound] = []
+    judged: list[Counts] = []
     for history in settings.histories:
         tell(f"{history:,} instructions of history: bringing up two sites")
-        rounds += _bench_history(settings, history, tell)
-    return _result(settings, rounds)
+        some, counts = _bench_history(settings, history, tell)
+        rounds += some
+        judged.append(counts)
+    mirrored = tuple(fail_over_once(settings.rate, tell) for _ in range(settings.mirrored_rounds))
+    return _result(settings, rounds, judged, mirrored)
 
 
-def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> list[TakeoverRound]:
+def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> tuple[list[TakeoverRound], Counts]:
     lab = temporary_lab(lambda folder: LabSettings(folder, receiver_class=settings.receiver))
     with lab as layout, tempfile.TemporaryDirectory(prefix="zerotail-bench-") as notes:
         prepare_example(layout, strategy=settings.strategy)
@@ -119,7 +127,7 @@ def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> list
                 stage.processes[stage.standby].wait_until_says(_FOLLOW_SECONDS, FOLLOWED)
                 rounds.append(_lose_a_site(stage, history))
                 tell(f"{history:,}, takeover {number} of {settings.rounds}: {_told(rounds[-1])}")
-            return rounds
+            return rounds, _judged(stage)
         finally:
             stage.end()
 
@@ -127,6 +135,14 @@ def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> list
 def _told(one: TakeoverRound) -> str:
     steps = ", ".join(f"{step} {seconds:.2f}" for step, seconds in one.steps.items())
     return f"{one.takeover_seconds:.2f} s ({steps}), {one.refilled} records appended, {one.read} read"
+
+
+def _judged(stage: Rehearsal) -> Counts:
+    """What is missing outside, or there twice, when the flow has come to rest."""
+    stage.business.stop()
+    stage.drain()
+    attempts = tuple(stage.receiver.attempts(deadline=Deadline.after(_PATIENCE_SECONDS)))
+    return judge(stage.database, stage.business.acknowledged, ChannelName(CHANNEL), attempts)
 
 
 def _load_history(stage: Rehearsal, count: int) -> None:
@@ -204,7 +220,12 @@ def _wait_for_new(stage: Rehearsal, history: int, count: int) -> None:
     wait_until("the flow is steady", lambda: stage.accepted() >= wanted, deadline, every_seconds=0.05)
 
 
-def _result(settings: TakeoverSettings, rounds: list[TakeoverRound]) -> TakeoverResult:
+def _result(
+    settings: TakeoverSettings,
+    rounds: list[TakeoverRound],
+    judged: list[Counts],
+    mirrored: tuple[MirroredRound, ...],
+) -> TakeoverResult:
     seconds = [one.takeover_seconds for one in rounds]
     medians = {
         str(history): round(statistics.median(one.takeover_seconds for one in rounds if one.history == history), 3)
@@ -218,8 +239,12 @@ def _result(settings: TakeoverSettings, rounds: list[TakeoverRound]) -> Takeover
         outage_seconds_median=round(statistics.median(one.outage_seconds for one in rounds), 3),
         medians_by_history=medians,
         growth=round(growth, 3),
+        lost=sum(one.lost for one in judged),
+        duplicated=sum(one.duplicated for one in judged),
         rounds=tuple(rounds),
+        mirrored=mirrored,
         reached={
+            "exactly_once": not any(one.wrong for one in judged),
             "takeover_seconds_median": statistics.median(seconds) <= TARGET_MEDIAN_SECONDS,
             "takeover_seconds_worst": max(seconds) <= TARGET_WORST_SECONDS,
             "flat": growth <= TARGET_GROWTH,

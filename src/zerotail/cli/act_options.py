@@ -47,11 +47,15 @@ def confirm_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def operator_of(path: str | None, state: str | None) -> Operator:
     """Who acts, with which configuration; progress is not told yet."""
-    from zerotail.config import load
+    from zerotail.code import find_code_beside
+    from zerotail.config import find_configuration_file, load
     from zerotail.operate.act import Operator
     from zerotail.operate.notebook import Notebook, state_folder
 
-    configuration: Configuration = load(path)
+    file = find_configuration_file(path)
+    # What is appended to a topic went through a transform; what is rebuilt goes through a handler.
+    find_code_beside(file)
+    configuration: Configuration = load(str(file))
     folder = Path(state) if state else state_folder(configuration.name, os.environ)
     return Operator(configuration, Notebook(folder), _user())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
+from zerotail.cli.takeover import STRATEGIES
 
 if TYPE_CHECKING:
     from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
@@ -74,9 +75,13 @@ def bench_journal(segments: int, records: int, as_json: bool) -> int:
 )
 @click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Takeovers for each history.")
 @click.option("--rate", type=click.FloatRange(1, 50_000), default=500, show_default=True, help="Instructions a second.")
-@click.option("--strategy", type=click.Choice(["skip", "follower", "auto"]), default="auto", show_default=True)
+@click.option("--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True)
+@click.option("--with", "beside", type=click.Choice(["mm2"]), help="A plain MirrorMaker 2 failover beside it.")
+@click.option("--mm2-rounds", type=click.IntRange(1), default=3, show_default=True, help="Of those, with --with mm2.")
 @json_option
-def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_json: bool) -> int:
+def bench_takeover(
+    history: str, rounds: int, rate: float, strategy: str, beside: str | None, mm2_rounds: int, as_json: bool
+) -> int:
     """Seconds from the takeover command to the first new message outside, with a warm standby.
 
     Brings up two sites of its own, kills the active one again and again, and takes both down. Exits with 1 when a
@@ -89,7 +94,9 @@ def bench_takeover(history: str, rounds: int, rate: float, strategy: str, as_jso
     lengths = history.replace("_", "").split(",")
     if not all(length.strip().isdigit() for length in lengths):
         raise Misused(f"--history is a list of numbers, not {history!r}.", tries=["--history 100000,1000000"])
-    settings = TakeoverSettings(tuple(map(int, lengths)), rounds, rate, strategy)
+    settings = TakeoverSettings(
+        tuple(map(int, lengths)), rounds, rate, strategy, mirrored_rounds=mm2_rounds if beside else 0
+    )
     found = measure(settings, lambda line: say(f"bench takeover: {line}"))
     if as_json:
         print_json("bench-takeover", found)
@@ -134,9 +141,10 @@ def bench_durability(quick: bool, faults: tuple[str, ...], seed: int, as_json: b
 @click.option("--rewinding-seconds", type=click.FloatRange(1), default=90.0, show_default=True, help="Then given up.")
 @click.option("--refill", type=click.IntRange(0), default=1_000_000, show_default=True, help="Records; 0 for none.")
 @click.option("--spark", type=click.IntRange(0), default=2_000_000, show_default=True, help="The same through Spark.")
+@click.option("--methods", help="Some of unbounded,bounded,spilled,checked,dictionary,rewinding; else all of them.")
 @click.option("--page", type=click.Path(dir_okay=False), help="Write the tables and the picture into this page.")
 @click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON.")
-@click.option("--keep", is_flag=True, help="Cases of --result that are not measured now stay in it.")
+@click.option("--keep", is_flag=True, help="What is in --result and is not measured now stays in it.")
 @click.option(
     "--from", "earlier", type=click.Path(exists=True, dir_okay=False), help="Show a kept result; measure none."
 )
@@ -150,6 +158,7 @@ def bench_restore(
     rewinding_seconds: float,
     refill: int,
     spark: int,
+    methods: str | None,
     page: str | None,
     result: str | None,
     keep: bool,
@@ -164,7 +173,8 @@ def bench_restore(
 
     import msgspec
 
-    from zerotail.bench.restore import RestoreSettings
+    from zerotail.bench.interleaving import KINDS
+    from zerotail.bench.restore import METHODS, RestoreSettings
     from zerotail.bench.restore import bench_restore as measure
     from zerotail.bench.restore_page import section_of, write_page
     from zerotail.bench.restore_result import RestoreBench
@@ -174,20 +184,24 @@ def bench_restore(
     else:
         settings = RestoreSettings(
             _numbers("--sizes", sizes),
-            _kinds(interleavings),
+            _words("--interleavings", interleavings, KINDS),
             _numbers("--producers", producers),
             _numbers("--caches", caches),
             rounds,
             rewinding_seconds,
             refill,
             spark,
+            METHODS if methods is None else _words("--methods", methods, METHODS),
         )
         kept = None
         if keep and result is not None and Path(result).exists():
             kept = msgspec.json.decode(Path(result).read_bytes(), type=RestoreBench)
-        found = measure(settings, lambda line: say(f"bench restore: {line}"), kept)
-    if result is not None:
-        Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+
+        def save(so_far: RestoreBench) -> None:
+            if result is not None:
+                Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(so_far)) + b"\n")
+
+        found = measure(settings, lambda line: say(f"bench restore: {line}"), kept, save)
     if page is not None:
         write_page(found, Path(page))
     if as_json:
@@ -206,14 +220,13 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def _kinds(text: str) -> tuple[str, ...]:
-    from zerotail.bench.interleaving import KINDS
+def _words(option: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
     from zerotail.errors import Misused
 
-    kinds = tuple(word.strip() for word in text.split(","))
-    if not set(kinds) <= set(KINDS):
-        raise Misused(f"--interleavings are {', '.join(KINDS)}, not {text!r}.", code="ZT147")
-    return kinds
+    words = tuple(word.strip() for word in text.split(","))
+    if not set(words) <= set(known):
+        raise Misused(f"{option} are {', '.join(known)}, not {text!r}.", code="ZT147")
+    return words
 
 
 @command.command("mirror", epilog="Example:  zerotail bench mirror --count 1000000 --rounds 3")
@@ -269,6 +282,12 @@ def _told_takeover(found: TakeoverResult) -> str:
             f"the first new message (wanted 2.00), {len(found.rounds)} takeovers, {found.strategy}",
             f"{reached['takeover_seconds_worst']} {found.takeover_seconds_worst:.2f} s the worst (wanted 5.00)",
             f"{reached['flat']} {found.growth:.2f} times as long with the longest history ({lengths})",
+            f"{reached['exactly_once']} {found.lost} lost, {found.duplicated} duplicated, counted by the receiver",
+            *(
+                f"  beside it, plain MirrorMaker 2: {one.lost:,} of {one.submitted:,} lost, {one.duplicated:,} "
+                f"duplicated, first new message {one.takeover_seconds:.2f} s after the command"
+                for one in found.mirrored
+            ),
         ]
     )
 

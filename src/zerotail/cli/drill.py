@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
+from zerotail.cli.takeover import STRATEGIES
 
 if TYPE_CHECKING:
     from zerotail.drill.many import Planned
@@ -53,7 +54,7 @@ def list_scenarios(as_json: bool) -> None:
 @click.option("--count", type=click.IntRange(1_000, 10_000_000), help="Instructions in all; else as many as it takes.")
 @click.option(
     "--strategy",
-    type=click.Choice(["skip", "follower", "auto"]),
+    type=click.Choice(STRATEGIES),
     default="auto",
     show_default=True,
     help="How a takeover fills the topics.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +30,11 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--into", metavar="TOPIC", help="Write the records to this topic, in order, each once."),
         click.option(
             "--cache", type=click.IntRange(0), metavar="N", help="At most N records wait, whatever they take."
+        ),
+        click.option(
+            "--spill",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="A folder on a local disk for what a bounded restore has no room for; else it reads again.",
         ),
         click.option("--memory", metavar="SIZE", help="What a restore may use, such as 512MB; else as configured."),
         click.option("--strategy", type=click.Choice(STRATEGIES), help="How; else as the configuration says."),
@@ -80,9 +87,18 @@ def run(check: str, rebuild_state: bool, as_json: bool, **asked: Any) -> None:
 
     site, places, wish = _asked(**asked)
     if wish.spark:
-        from zerotail.spark.restoring import restore_with_spark
+        from zerotail.restore.configured import rebuild_of
+        from zerotail.spark.restore_job import restore_with_spark
 
-        done = restore_with_spark(_configuration(asked["config"]), places, wish, lambda line: say(f"restore: {line}"))
+        configuration = _configuration(asked["config"])
+        done = restore_with_spark(
+            configuration,
+            places,
+            wish,
+            lambda line: say(f"restore: {line}"),
+            check_values=check == "values",
+            make_rebuild=partial(rebuild_of, configuration) if rebuild_state else None,
+        )
     else:
         done = tuple(_run_one(asked["config"], place, wish, check == "values", rebuild_state) for place in places)
     report = RestoreReport(site, asked["topic"], done)
@@ -104,11 +120,9 @@ def _run_one(config: str | None, place: Place, wish: Wish, check_values: bool, r
     say(f"restore: partition {place.partition} of {seen.recorded.topic}: {seen.plan.chosen}, {seen.plan.reason}")
     if not rebuild_state:
         return run_restore(seen, check_values=check_values)
-    from zerotail.restore.rebuild import Rebuild
-    from zerotail.running.parts import plan_parts
+    from zerotail.restore.configured import rebuild_of
 
-    (part,) = plan_parts(_configuration(config), (), [place.stage]).stages
-    rebuild = Rebuild(part.at(place.partition), seen.recorded.journal)
+    rebuild = rebuild_of(_configuration(config), seen)
     done = run_restore(seen, check_values=check_values, consume=rebuild.consume)
     return replace(done, state_digest=rebuild.require_stored_state(place.dsn))
 
@@ -129,6 +143,7 @@ def _asked(
     memory: str | None,
     cache: int | None,
     into: str | None,
+    spill: Path | None,
     engine: str,
     site: str | None,
     config: str | None,
@@ -158,6 +173,7 @@ def _asked(
         cache_messages=cache,
         spark=engine == "spark",
         into=None if into is None else TopicName(into),
+        spill=spill,
     )
     return chosen, places_of(configuration, chosen, topic, partition), wish
 
@@ -218,7 +234,7 @@ def _told_done(one: PartitionReport) -> list[str]:
     if found is not None:
         lines.append(
             f"  first hits {found.first_hits:,}, cache hits {found.cache_hits:,}, peak cache "
-            f"{found.peak_cache_messages:,} ({found.cache_ratio:.0%}), {found.polls:,} polls, "
-            f"{found.repeats:,} repeats, {found.foreign:,} foreign"
+            f"{found.peak_cache_messages:,} ({found.cache_ratio:.0%}), {found.spilled:,} spilled, "
+            f"{found.polls:,} polls, {found.repeats:,} repeats, {found.foreign:,} foreign"
         )
     return lines

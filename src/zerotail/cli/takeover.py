@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from zerotail.operate.takeover import PlannedTakeover, Statements
 
 
+STRATEGIES = ["skip", "follower", "auto", "ordered-refill", "unbounded", "bounded", "sort", "mirror-tail"]
 _strategy_option = click.option(
     "--strategy",
-    type=click.Choice(["skip", "follower", "auto", "ordered-refill", "unbounded", "bounded", "mirror-tail"]),
+    type=click.Choice(STRATEGIES),
     help="How the topics of the site are filled; else as the configuration says.",
 )
 

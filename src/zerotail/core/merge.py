@@ -185,6 +185,13 @@ class Merge:
         queue.missing_at = self._place(producer, queue.end_serial)
         return offset
 
+    def take_out(self, producer: ProducerNumber) -> list[pa.RecordBatch]:
+        """The same, and give them away, in serial order."""
+        queue = self._queues[producer]
+        held = [piece.slice(queue.rows_gone if not place else 0) for place, (piece, _) in enumerate(queue.pieces)]
+        self.drop(producer)
+        return held
+
     def held_messages(self, producer: ProducerNumber) -> int:
         """How many records of a producer are at hand."""
         queue = self._queues[producer]

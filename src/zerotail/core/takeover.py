@@ -52,6 +52,8 @@ class Strategy(StrEnum):
     """They are completed, and read in journal order and proven, with whatever memory that takes."""
     BOUNDED = "bounded"
     """The same with limited memory."""
+    SORT = "sort"
+    """The same by Spark, which sorts."""
     MIRROR_TAIL = "mirror-tail"
     """What a mirror brought is kept; the tail is written, read in order and proven."""
 

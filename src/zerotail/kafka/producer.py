@@ -95,7 +95,7 @@ def queue_records(
                 produce(topic, value, None, partition, headers=[(HEADER_NAME, header)])
                 break
             except BufferError:  # let it drain
-                client.poll(0.05)
+                client.poll(0.01)
 
 
 def headers_of(records: Batch) -> list[bytes]:

@@ -6,26 +6,40 @@ stored state, is `Broken` and ends the takeover before a stage goes live and bef
 
 from __future__ import annotations
 
+from functools import partial
+
 from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.restoration.forecast import RestoreStrategy
-from zerotail.restore import Wish, plan_restore, run_restore
-from zerotail.restore.configured import places_of
-from zerotail.restore.rebuild import Rebuild
-from zerotail.running.parts import plan_parts
+from zerotail.restore.configured import places_of, rebuild_of
+from zerotail.restore.place import Place
+from zerotail.restore.plan import Wish
+from zerotail.restore.run import run_restore
+from zerotail.restore.seen import plan_restore
 
 
 def restore_topic(configuration: Configuration, effect: ports.RestoreTopic) -> ports.TopicRestored:
     """Restore one partition of the topic that a stage reads."""
     topic = configuration.stages[effect.stage].consumes
     (place,) = places_of(configuration, effect.site, topic, effect.partition)
-    wish = Wish(RestoreStrategy(effect.strategy), memory_bytes=int(configuration.restore.memory))
+    strategy = RestoreStrategy(effect.strategy)
+    wish = Wish(strategy, memory_bytes=int(configuration.restore.memory), spark=strategy is RestoreStrategy.SORT)
+    if wish.spark:
+        return _sort(configuration, place, wish, rebuild=effect.rebuild)
     seen = plan_restore(place, wish)
     if not effect.rebuild:
         done = run_restore(seen)
         return ports.TopicRestored(done.outcome.writes, done.records)
-    (part,) = plan_parts(configuration, (), [effect.stage]).stages
-    rebuild = Rebuild(part.at(effect.partition), seen.recorded.journal)
+    rebuild = rebuild_of(configuration, seen)
     done = run_restore(seen, consume=rebuild.consume)
     rebuild.require_stored_state(place.dsn)
+    return ports.TopicRestored(done.outcome.writes, done.records)
+
+
+def _sort(configuration: Configuration, place: Place, wish: Wish, *, rebuild: bool) -> ports.TopicRestored:
+    # Only whoever sorts needs a JVM.
+    from zerotail.spark.restore_job import restore_with_spark
+
+    make_rebuild = partial(rebuild_of, configuration) if rebuild else None
+    (done,) = restore_with_spark(configuration, [place], wish, lambda _line: None, make_rebuild=make_rebuild)
     return ports.TopicRestored(done.outcome.writes, done.records)

@@ -35,11 +35,17 @@ def read_whole_journal(connection: Connection, stage: StageName, partition: Part
 
 
 def read_blocks(
-    dsn: str, source: Source, producer: ProducerNumber, partition: PartitionNumber, first: Serial, last: Serial
+    dsn: str,
+    source: Source,
+    producer: ProducerNumber,
+    partition: PartitionNumber,
+    first: Serial,
+    last: Serial,
+    rows: int = ROWS_PER_BLOCK,
 ) -> Iterator[pa.RecordBatch]:
     """The values of one producer's records from serial `first` to `last`, in order; `Broken` where a row is missing."""
-    for begin in range(first, last + 1, ROWS_PER_BLOCK):
-        end = min(begin + ROWS_PER_BLOCK, last + 1)
+    for begin in range(first, last + 1, rows):
+        end = min(begin + rows, last + 1)
         if source.lane is None:
             block = _instructions(dsn, producer, partition, begin, end)
         else:

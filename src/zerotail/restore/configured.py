@@ -1,4 +1,4 @@
-"""The places of a configured topic at a site."""
+"""The places of a configured topic at a site, and the handlers behind them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from zerotail.core.identity import PartitionNumber, SiteName, TopicName
 from zerotail.errors import Misused
 from zerotail.operate.pipeline import transforms_of
 from zerotail.restore.place import Place
-from zerotail.running.parts import consumer_of
+from zerotail.restore.rebuild import Rebuild
+from zerotail.restore.seen import Seen
+from zerotail.running.parts import consumer_of, plan_parts
 from zerotail.running.prepare import cluster_of, topics_of
 
 
@@ -37,3 +39,9 @@ def places_of(configuration: Configuration, site: SiteName, topic: str, partitio
         )
         for number in ([partition] if partition is not None else partitions)
     ]
+
+
+def rebuild_of(configuration: Configuration, seen: Seen) -> Rebuild:
+    """What rebuilds the state of the stage that reads a place, with the configured handler."""
+    (part,) = plan_parts(configuration, (), [seen.place.stage]).stages
+    return Rebuild(part.at(seen.place.partition), seen.recorded.journal)

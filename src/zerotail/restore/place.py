@@ -18,6 +18,7 @@ from zerotail.postgres.reading import Sources, Transforms, find_sources
 from zerotail.postgres.restoring import read_whole_journal
 
 _CONNECT_SECONDS = 30.0
+_LOOKING_ROWS, _LOOKING_BYTES = 4_000, 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class Recorded:
     def log_named(self, place: Place, topic: TopicName) -> PartitionLog:
         """Another log of the same records."""
         return replace(self.log(place), topic=topic)
+
+    def log_to_look_at(self, place: Place, topic: TopicName | None = None) -> PartitionLog:
+        """The log of the place, or another one, for a few looks: little of it is read ahead."""
+        log = self.log(place, rows_per_poll=_LOOKING_ROWS, read_ahead_bytes=_LOOKING_BYTES)
+        return replace(log, topic=topic or self.topic)
 
 
 def read_recorded(place: Place) -> Recorded:

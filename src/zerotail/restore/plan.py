@@ -8,6 +8,7 @@ reading it as the constants say. They are estimates, and the report of a run set
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from zerotail.core.identity import TopicName
 from zerotail.core.restoration import CacheLimit
@@ -41,6 +42,8 @@ class Wish:
     spark: bool = False
     into: TopicName | None = None
     """A topic to write the records to, in order."""
+    spill: Path | None = None
+    """A folder for what a bounded restore has no room for; without one it reads again."""
 
 
 def plan_partition(journal: Journal, topic: TopicName, state: TopicState, wish: Wish) -> PartitionPlan:
@@ -154,11 +157,16 @@ def _bounded(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
     reading = foresee_bounded(journal.order, state.looks, state.records, messages)
     cached = min(messages, state.disorder.peak_cache_messages)
     waiting = cached * (state.record_bytes + _BYTES_BESIDE_A_VALUE)
-    seconds = _reading_seconds(journal, state, wish, max(1.0, reading.reads))
-    reason = f"at most {messages:,} records wait" + (
-        f"; about {reading.evicted} producers get a cursor of their own" if reading.evicted else "; read once"
-    )
-    return Forecast(strategy, True, reason, seconds, memory.other_bytes + 2 * waiting, reading.reads, state.missing)
+    reads = min(1.0, reading.reads) if wish.spill is not None else reading.reads
+    seconds = _reading_seconds(journal, state, wish, max(1.0, reads))
+    reason = f"at most {messages:,} records wait"
+    if not reading.evicted:
+        reason += "; read once"
+    elif wish.spill is not None:
+        reason += f"; what about {reading.evicted} producers have more is spilled to {wish.spill}"
+    else:
+        reason += f"; about {reading.evicted} producers get a cursor of their own"
+    return Forecast(strategy, True, reason, seconds, memory.other_bytes + 2 * waiting, reads, state.missing)
 
 
 def _sort(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
@@ -170,10 +178,8 @@ def _sort(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
 
 def _mirror_tail(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
     strategy = RestoreStrategy.MIRROR_TAIL
-    if not state.records:
+    if not state.records and journal.segments:
         return Forecast(strategy, False, "no mirror has brought anything: the topic is empty")
-    if not state.missing:
-        return Forecast(strategy, False, "no tail is missing")
     if wish.into is not None:
         return Forecast(strategy, False, "it keeps what is in the topic; --into writes another one")
     seconds = state.missing * (_WRITING + _ORDERING) * state.seconds_per_record
@@ -187,7 +193,7 @@ def _follower(journal: Journal, state: TopicState, wish: Wish) -> Forecast:
     strategy = RestoreStrategy.FOLLOWER
     if wish.into is not None:
         return Forecast(strategy, False, "it completes the topic itself; --into writes another one")
-    if not state.records:
+    if not state.records and journal.segments:
         return Forecast(strategy, False, "no follower has written anything: the topic is empty")
     if not state.ordered:
         return Forecast(strategy, False, "the topic is not in the journal's order")

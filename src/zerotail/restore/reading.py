@@ -28,9 +28,33 @@ from zerotail.postgres.connection import session, snapshot
 from zerotail.postgres.reading import read_values
 from zerotail.restore.plan import share_memory
 from zerotail.restore.seen import Seen
+from zerotail.restore.spill import SpillFolder
 
 _CONNECT_SECONDS = 30.0
 _BEGINNING = Position(0)
+
+
+class HeldBack:
+    """Records in order that wait until the segment they stand in is proven."""
+
+    def __init__(self, position: Position) -> None:
+        self.position = position
+        """Of the first that waits."""
+        self._batches: deque[pa.RecordBatch] = deque()
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Keep the next records."""
+        self._batches.append(batch)
+
+    def release(self, proven: Position) -> Iterator[pa.RecordBatch]:
+        """Those that stand before a position."""
+        while self._batches and self.position < proven:
+            batch = self._batches.popleft()
+            rows = min(batch.num_rows, proven - self.position)
+            if rows < batch.num_rows:
+                self._batches.appendleft(batch.slice(rows))
+            self.position = Position(self.position + rows)
+            yield batch.slice(0, rows)
 
 
 class InOrder(Iterator[pa.RecordBatch]):
@@ -62,25 +86,17 @@ class InOrder(Iterator[pa.RecordBatch]):
         return self._restored.live_offset
 
     def _proven(self, first_position: Position) -> Iterator[pa.RecordBatch]:
-        position = self.proof.position
-        held: deque[pa.RecordBatch] = deque()
+        held = HeldBack(self.proof.position)
         for batch in self._restored:
             try:
                 self.proof.check(batch)
             except DifferentSegmentError as different:
                 raise self._named(different) from different
-            held.append(batch)
-            proven = self.proof.proven_position
-            while held and position < proven:
-                rows = min(held[0].num_rows, proven - position)
-                ready = held[0].slice(0, rows)
-                if rows == held[0].num_rows:
-                    held.popleft()
-                else:
-                    held[0] = held[0].slice(rows)
-                first, position = position, Position(position + rows)
-                if position > first_position:
-                    yield ready.slice(max(0, first_position - first))
+            held.put(batch)
+            for ready in held.release(self.proof.proven_position):
+                early = first_position - (held.position - ready.num_rows)
+                if early < ready.num_rows:
+                    yield ready.slice(max(0, early))
         self.proof.require_complete()
 
 
@@ -100,7 +116,8 @@ def open_in_order(
         log = seen.recorded.log(
             seen.place, rows_per_poll=memory.rows_per_poll, read_ahead_bytes=memory.read_ahead_bytes
         )
-        restored = bounded(order, log, limit)
+        spill = SpillFolder(seen.wish.spill) if seen.wish.spill is not None else None
+        restored = bounded(order, log, limit, spill)
     else:
         restored = unbounded(order, seen.recorded.log(seen.place).open(offset))
     proof = Proof(journal, segment, values=check_values)

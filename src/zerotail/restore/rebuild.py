@@ -6,7 +6,7 @@ state is compared with the database's, which must still stand at the same segmen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 import pyarrow as pa
@@ -62,7 +62,11 @@ class Rebuild:
     def consume(self, batch: pa.RecordBatch) -> None:
         """Take the next records; apply every segment that they complete. `Broken` when a chain differs."""
         packed = decode_column(batch.column(HEADER_NAME)).digests.astype("<u8").tobytes()
-        self._values += batch.column(VALUE_NAME).to_pylist()
+        self.take(batch.column(VALUE_NAME).to_pylist(), packed)
+
+    def take(self, values: Sequence[bytes], packed: bytes) -> None:
+        """The same of values, and of their digests end to end."""
+        self._values += values
         self._digests += [packed[at : at + DIGEST_BYTES] for at in range(0, len(packed), DIGEST_BYTES)]
         while self._next < len(self._journal.segments):
             row = self._journal.segments[self._next]

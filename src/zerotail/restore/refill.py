@@ -6,12 +6,14 @@ stands in came to its recorded chain, so a damaged journal is found before anyth
 
 1. Records leave in journal order; of each producer only those behind what the log has.
 2. Nothing is written of a segment that is not proven.
-3. Interrupted anywhere and begun again, it goes on behind the last committed record: no record is written twice.
+3. Interrupted anywhere and begun again, it goes on behind the last committed record: no record is written twice. What
+   the log has is looked up when the writer is open: whatever an earlier one had begun is then in the log, or never
+   will be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,10 +29,14 @@ from zerotail.core.restoration.journal import Journal, rest_of
 from zerotail.core.restoration.proof import Proof
 from zerotail.kafka.ordered_writer import OrderedWriter
 from zerotail.postgres.reading import Source
-from zerotail.postgres.restoring import read_blocks
+from zerotail.postgres.restoring import ROWS_PER_BLOCK, read_blocks
+from zerotail.restore.observe import TopicState, observe_topic
 from zerotail.restore.place import Place, Recorded
 
 Last = Mapping[ProducerNumber, Serial]
+_ROWS_AT_HAND = 80_000
+"""Of all producers together; each has a second block on its way."""
+_FEWEST_ROWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,20 @@ class Records:
     headers: list[bytes]
 
 
-def refill(place: Place, recorded: Recorded, topic: TopicName, last: Last) -> int:
-    """Append what the journal has behind `last`, in order; how many records were written."""
+def refill(
+    place: Place, recorded: Recorded, topic: TopicName, accept: Callable[[TopicState], None] = lambda _state: None
+) -> int:
+    """Append what the journal has and the topic lacks, in order; how many records were written.
+
+    `accept` may raise at what the topic holds, before anything is written.
+    """
     order = recorded.journal.order
-    if first_missing(order, last) == order.next_position:
-        return 0
     with closing(OrderedWriter(place.cluster, topic, place.partition)) as writer:
+        state = observe_topic(recorded.log_to_look_at(place, topic), order)
+        accept(state)
+        last = state.last
+        if first_missing(order, last) == order.next_position:
+            return 0
         for records in proven_records(place, recorded, last):
             writer.write(*_behind(records, last))
             if writer.is_full:
@@ -89,6 +103,7 @@ def _merged(place: Place, recorded: Recorded, order: Order) -> Iterator[tuple[Re
     """The records of an order, from the database, with their digests."""
     journal = recorded.journal
     position = order.first_position
+    rows_per_block = max(_FEWEST_ROWS, min(ROWS_PER_BLOCK, _ROWS_AT_HAND // max(1, len(order.producers))))
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="rows") as pool:
         sources = {
             producer: _ahead(
@@ -100,6 +115,7 @@ def _merged(place: Place, recorded: Recorded, order: Order) -> Iterator[tuple[Re
                     place.partition,
                     Serial(before + 1),
                     order.vector_after[producer],
+                    rows_per_block,
                 ),
             )
             for producer, before in order.vector_before.items()

@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from zerotail.core.identity import Offset, Position, TopicName
+from zerotail.core.order import BEYOND
 from zerotail.core.record import HEADER_NAME
 from zerotail.core.restoration import Restored, Statistics, skip, unbounded
 from zerotail.core.restoration.forecast import RestoreStrategy
@@ -54,6 +56,8 @@ def run_restore(seen: Seen, *, check_values: bool = True, consume: Consume | Non
     require_usable(seen.plan)
     memory, began = PeakMemory(), time.perf_counter()
     match seen.plan.chosen:
+        case _ if not seen.plan.journaled:
+            done = Done(0)
         case RestoreStrategy.SKIP:
             done = _pass_over(seen)
         case RestoreStrategy.FOLLOWER:
@@ -106,9 +110,11 @@ def _restore_at_consumer(seen: Seen, check_values: bool, consume: Consume | None
     into = seen.wish.into
     if into is None:
         return _read(open_in_order(seen, check_values=check_values), written, consume)
-    reached = _require_prefix(seen, into).complete_to
-    records = open_in_order(seen, reached, check_values=check_values)
+    _ensure(seen, into)
     with closing(OrderedWriter(seen.place.cluster, into, seen.place.partition)) as writer:
+        state = observe_topic(seen.recorded.log_to_look_at(seen.place, into), seen.recorded.journal.order)
+        _require_prefix(seen, into, state)
+        records = open_in_order(seen, state.complete_to, check_values=check_values)
 
         def write(batch: pa.RecordBatch) -> None:
             writer.write(batch.column(VALUE_NAME).to_pylist(), batch.column(HEADER_NAME).to_pylist())
@@ -133,29 +139,32 @@ def _read(records: InOrder, written: int, consume: Consume | None) -> Done:
 def _refill_in_order(seen: Seen, consume: Consume | None) -> Done:
     """Idea two, plan one: write in order what is not there yet, and read all of it back: in order, each record once."""
     topic = seen.wish.into or seen.recorded.topic
-    written = refill(seen.place, seen.recorded, topic, _require_prefix(seen, topic).last)
-    log = seen.recorded.log_named(seen.place, topic)
-    restored = unbounded(seen.recorded.journal.order, log.open(None))
+    _ensure(seen, topic)
+    written = refill(seen.place, seen.recorded, topic, partial(_require_prefix, seen, topic))
+    order = seen.recorded.journal.order
+    batches = seen.recorded.log_named(seen.place, topic).open(None)
+    restored = unbounded(order, batches)
     done = _read(InOrder(restored, Proof(seen.recorded.journal)), written, consume)
-    _require_in_order(topic, restored)
+    # A restoration ends with the journal's last record; what is repeated may lie behind it.
+    behind = sum(int((order.positions(rest.producers, rest.serials) != BEYOND).sum()) for rest in batches)
+    _require_in_order(topic, restored, behind)
     return done
 
 
-def _require_in_order(topic: TopicName, restored: Restored) -> None:
+def _require_in_order(topic: TopicName, restored: Restored, repeats_behind: int) -> None:
     found = restored.statistics
-    if found.cache_hits or found.repeats or found.gaps:
+    repeats = found.repeats + repeats_behind
+    if found.cache_hits or repeats or found.gaps:
         raise Broken(
-            f"topic {topic} is not in order: {found.cache_hits} records came early, {found.repeats} are repeats, "
+            f"topic {topic} is not in order: {found.cache_hits} records came early, {repeats} are repeats, "
             f"{found.gaps} stand behind a gap",
             code="ZT645",
             tries=["zerotail restore run … --into ANOTHER"],
         )
 
 
-def _require_prefix(seen: Seen, topic: TopicName) -> TopicState:
-    """The state of a topic that is written in order: empty, or what an earlier run wrote."""
-    _ensure(seen, topic)
-    state = observe_topic(seen.recorded.log_named(seen.place, topic), seen.recorded.journal.order)
+def _require_prefix(seen: Seen, topic: TopicName, state: TopicState) -> None:
+    """`Refused` unless a topic that is to be written in order is empty, or what an earlier run wrote."""
     if not state.ordered:
         raise Refused(
             f"partition {seen.place.partition} of topic {topic} holds other records, or these in another order",
@@ -163,13 +172,12 @@ def _require_prefix(seen: Seen, topic: TopicName) -> TopicState:
             why="A topic that is written in order begins with the journal's first record.",
             tries=["--into with the name of a topic that is empty, or of one that an earlier run began"],
         )
-    return state
 
 
 def _complete(seen: Seen) -> int:
     """Append to the log what it lacks of the journal."""
     _ensure(seen, seen.recorded.topic)
-    return refill(seen.place, seen.recorded, seen.recorded.topic, seen.state.last)
+    return refill(seen.place, seen.recorded, seen.recorded.topic)
 
 
 def _ensure(seen: Seen, topic: TopicName) -> None:
@@ -185,7 +193,7 @@ def _tail_start(seen: Seen) -> tuple[Position, Offset]:
     journal = seen.recorded.journal
     missing = first_missing(journal.order, seen.state.last)
     start = journal.segment_at(missing).first_position
-    log = seen.recorded.log(seen.place)
+    log = seen.recorded.log_to_look_at(seen.place)
     first, behind = log.bounds
     window, offset = 4096, behind
     while offset > first:

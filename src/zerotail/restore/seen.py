@@ -24,5 +24,5 @@ class Seen:
 def plan_restore(place: Place, wish: Wish) -> Seen:
     """Look, and plan; `Broken` when the journal is damaged."""
     recorded = read_recorded(place)
-    state = observe_topic(recorded.log(place), recorded.journal.order)
+    state = observe_topic(recorded.log_to_look_at(place), recorded.journal.order)
     return Seen(place, recorded, state, plan_partition(recorded.journal, recorded.topic, state, wish), wish)

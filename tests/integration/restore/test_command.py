@@ -5,30 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from support.command import call
-from support.restoring import Disaster, disorder, make_disaster, write_log
+from support.restoring import configured, disorder, make_disaster, write_log
 from zerotail.lab.layout import Layout
 
 pytestmark = [pytest.mark.servers, pytest.mark.soak]
-
-
-def configured(disaster: Disaster, folder: Path) -> str:
-    place = disaster.place
-    site = {"kafka": {"bootstrap": place.cluster.bootstrap}, "database": {"dsn": place.dsn}}
-    other = {"kafka": {"bootstrap": "127.0.0.1:9"}, "database": {"dsn": "host=127.0.0.1 port=9"}}
-    producer = {"topic": str(place.topic)}
-    content = {
-        "name": "disaster",
-        "sites": {"east": site, "west": other},
-        "topics": {str(place.topic): {"partitions": 1, "replication": 1, "min_insync": 1}},
-        "producers": {"cards": producer, "wires": producer},
-        "stages": {"settle": {"consumes": str(place.topic), "handler": "flows:Settle"}},
-    }
-    file = folder / "zerotail.yaml"
-    file.write_text(yaml.safe_dump(content))
-    return str(file)
 
 
 def test_plan_and_run_answer_for_people_and_for_programs(lab: Layout, tmp_path: Path) -> None:
@@ -47,6 +29,12 @@ def test_plan_and_run_answer_for_people_and_for_programs(lab: Layout, tmp_path: 
     (report,) = done.answer("restore-report")["partitions"]
     assert report["records"] == len(disaster.taken)
     assert report["outcome"]["statistics"]["peak_cache_messages"] <= 9
+    spilling = ("--strategy", "bounded", "--cache", "9", "--spill", str(tmp_path), "--json")
+    (spilled,) = call("restore", "run", "--topic", topic, "--config", config, *spilling).answer("restore-report")[
+        "partitions"
+    ]
+    assert (spilled["chain"], spilled["outcome"]["reads"]) == (report["chain"], 1.0)
+    assert spilled["outcome"]["statistics"]["spilled"] > 0
     told = call("restore", "run", "--topic", topic, "--config", config, "--strategy", "unbounded")
     assert told.code == 0
     assert "predicted" in told.out

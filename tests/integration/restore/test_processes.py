@@ -8,8 +8,10 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -27,14 +29,16 @@ SMALL_STACKS = 256 * 1024
 LIMIT_BYTES = 64_000_000
 
 
-def run_process(asked: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-    """Small stacks and malloc: each thread's stack counts as data, and so does what Arrow's own pools reserve."""
+def run_process(asked: dict[str, Any], seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
+    """Small stacks and malloc: each thread's stack counts as data, and so does what Arrow's own pools reserve. Killed
+    behind the time.
+    """
     return subprocess.run(
         [sys.executable, str(PROGRAM), json.dumps(asked)],
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=seconds,
         env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (SMALL_STACKS, resource.RLIM_INFINITY)),
     )
@@ -60,6 +64,28 @@ def test_a_restore_killed_at_commits_and_run_again_ends_the_same(lab: Layout, st
     again = run_process(asked_of(disaster, strategy, into=into))
     assert again.returncode == 0, again.stderr
     assert len(disaster.content(into)) == len(disaster.taken)
+
+
+@pytest.mark.parametrize(("strategy", "seed"), [("ordered-refill", 1), ("unbounded", 2), ("bounded", 3)])
+def test_a_restore_killed_at_any_time_and_run_again_ends_the_same(lab: Layout, strategy: str, seed: int) -> None:
+    disaster = make_disaster(lab, 42 + seed, segments=60, most=200)
+    write_log(disaster.place, disorder(disaster.taken, seed))
+    into, chance, killed = f"{disaster.place.topic}-{strategy}", Random(seed), 0
+    began = time.monotonic()
+    whole = run_process(asked_of(disaster, strategy, into=f"{into}-whole", commits="small"))
+    assert whole.returncode == 0, whole.stderr
+    longest = time.monotonic() - began
+    for _ in range(8):
+        try:
+            done = run_process(asked_of(disaster, strategy, into=into, commits="small"), chance.uniform(0, longest))
+        except subprocess.TimeoutExpired:
+            killed += 1
+        else:
+            assert done.returncode == 0, done.stderr
+    assert killed >= 2, "nothing was interrupted"
+    finished = run_process(asked_of(disaster, strategy, into=into))
+    assert finished.returncode == 0, finished.stderr
+    assert disaster.content(into) == [*disaster.taken]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ when a record is missing. The sequence that leaves is the same for all that rest
 """
 
 from zerotail.core.restoration.batch import Batch, Log
-from zerotail.core.restoration.bounded import CacheLimit, bounded
+from zerotail.core.restoration.bounded import CacheLimit, Spill, bounded
 from zerotail.core.restoration.scatter import scatter
 from zerotail.core.restoration.skip import skip
 from zerotail.core.restoration.statistics import Restored, Statistics
@@ -22,6 +22,7 @@ __all__ = [
     "CacheLimit",
     "Log",
     "Restored",
+    "Spill",
     "Statistics",
     "bounded",
     "scatter",

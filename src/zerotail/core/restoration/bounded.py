@@ -6,17 +6,21 @@ own reads them, from where the oldest forgotten one lies. A lag cursor moves onl
 is next, and nothing else is taken from it. So no producer ever waits for room that another one takes, which
 is what made a single cursor with a small cache rewind without end.
 
+Where there is a place to **spill** to, an evicted producer's records wait there instead, those that come later as well,
+and are taken back when they are next: the log is read once, whatever its disorder.
+
 1. The cache never holds more messages or bytes than the limit (I15). Besides it, each cursor holds the batch
-   that it read last, as the log gave it.
+   that it read last, as the log gave it, and each evicted producer what was taken back last.
 2. A producer is evicted once at most. So there are at most producers + 1 cursors, each reads the log once at
-   most (I16), and only the lead does if the disorder fits into the limit.
+   most (I16), and only the lead does if the disorder fits into the limit or is spilled.
 3. A record that the log lacks is refused by name when the cursor that has to bring it is at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +66,18 @@ class CacheLimit:
         return max(1, min(self.messages, self.bytes // row_bytes) // _STEPS_PER_LIMIT)
 
 
+class Spill(Protocol):
+    """A place outside of memory for the records of evicted producers."""
+
+    def put(self, producer: ProducerNumber, records: pa.RecordBatch) -> None:
+        """Keep the next records of a producer."""
+        ...
+
+    def take(self, producer: ProducerNumber) -> pa.RecordBatch | None:
+        """The oldest that were put and not taken yet, as many as were put at once; None if there are none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lag:
     """The cursor of an evicted producer."""
@@ -71,8 +87,8 @@ class _Lag:
     """The lead has counted the producer's repeats before this offset."""
 
 
-def bounded(order: Order, log: Log, limit: CacheLimit) -> Restored:
-    """The records of the order, in order, with no more than the limit kept; refused if one is missing.
+def bounded(order: Order, log: Log, limit: CacheLimit, spill: Spill | None = None) -> Restored:
+    """The records of the order, in order, with no more than the limit kept in memory; refused if one is missing.
 
     `log` is any partition that can be opened at an offset:
 
@@ -83,11 +99,11 @@ def bounded(order: Order, log: Log, limit: CacheLimit) -> Restored:
     """
     tally = Tally()
     tally.count(partition_records=log.records)
-    return Restored(_Bounded(order, log, limit, tally).run(), tally)
+    return Restored(_Bounded(order, log, limit, spill, tally).run(), tally)
 
 
 class _Bounded:
-    def __init__(self, order: Order, log: Log, limit: CacheLimit, tally: Tally) -> None:
+    def __init__(self, order: Order, log: Log, limit: CacheLimit, spill: Spill | None, tally: Tally) -> None:
         self._merge = Merge(order)
         self._log = log
         self._limit = limit
@@ -98,6 +114,14 @@ class _Bounded:
         self._step: int | None = None
         """How many rows of it to take in at once, None for all."""
         self._lags: dict[ProducerNumber, _Lag] = {}
+        self._spill = spill
+        self._spilled: dict[ProducerNumber, int] = {}
+        """Producers whose records are spilled, each with the first serial behind what was put there."""
+
+    @property
+    def _aside(self) -> Collection[ProducerNumber]:
+        """The producers that have been evicted."""
+        return self._lags if self._spill is None else self._spilled
 
     def run(self) -> Iterator[pa.RecordBatch]:
         """Read on with the cursor that has to bring the next record, until there is none."""
@@ -105,6 +129,8 @@ class _Bounded:
             producer, _ = blocked
             if producer in self._lags:
                 yield from self._advance_lag(producer)
+            elif producer in self._spilled and (records := self._take_back(producer)) is not None:
+                yield from self._release_spilled(producer, records)
             else:
                 yield from self._advance_lead()
 
@@ -117,10 +143,11 @@ class _Bounded:
         intake = None if worth_passing(passing, rest) else self._plan_within_limit(rest, passing)
         if intake is not None:
             taken = len(intake.batch)
+            self._put_aside(intake.batch)
             yield from take_in(self._merge, intake, self._tally)
         else:
             taken = passing
-            yield from pass_in_order(self._merge, rest.slice(0, passing), self._tally, self._lags)
+            yield from pass_in_order(self._merge, rest.slice(0, passing), self._tally, self._aside)
         self._rest = rest.slice(taken) if taken < len(rest) else None
 
     def _plan_within_limit(self, rest: Batch, passing: int) -> Intake | None:
@@ -130,7 +157,7 @@ class _Bounded:
         None if a whole step can pass instead; passing less at a time would crawl along a full cache.
         """
         while True:
-            intake = plan_intake(self._merge, rest.slice(0, self._step), self._lags)
+            intake = plan_intake(self._merge, rest.slice(0, self._step), self._aside)
             if self._limit.holds(intake):
                 return intake
             if self._step is None:
@@ -141,7 +168,7 @@ class _Bounded:
                 self._evict(intake)
 
     def _evict(self, intake: Intake) -> None:
-        """Forget the records of the producer that fills the cache most, and give it a lag cursor."""
+        """Spill the records of the producer that fills the cache most, or forget them and give it a lag cursor."""
         merge, rows, pieces = self._merge, intake.arrivals.rows, intake.pieces
         too_many = intake.foresight.peak_cache_messages > self._limit.messages
 
@@ -150,7 +177,13 @@ class _Bounded:
                 return merge.held_messages(producer) + len(rows.get(producer, ()))
             return merge.held_bytes(producer) + (pieces[producer].nbytes if producer in pieces else 0)
 
-        fullest = max((p for p in merge.order.producers if p not in self._lags), key=fill)
+        fullest = max((p for p in merge.order.producers if p not in self._aside), key=fill)
+        if self._spill is not None:
+            self._spilled[fullest] = merge.expected(fullest)
+            for piece in merge.take_out(fullest) if merge.held_messages(fullest) else ():
+                self._spill.put(fullest, piece)
+                self._tally.count(spilled=piece.num_rows)
+            return
         offsets = intake.batch.offsets
         if merge.held_messages(fullest):
             oldest = merge.drop(fullest)
@@ -169,7 +202,32 @@ class _Bounded:
         self._tally.count(repeats=int(uncounted[admitted.repeats].sum()), gaps=int(uncounted[admitted.gaps].sum()))
         if len(admitted.news):
             merge.put(producer, batch.rows(mine[admitted.news]))
-            yield from release(merge, self._tally, self._lags)
+            yield from release(merge, self._tally, self._aside)
+
+    def _put_aside(self, batch: Batch) -> None:
+        """Spill what a batch of the lead cursor has of the producers that are spilled."""
+        if self._spill is None:
+            return
+        for producer, reached in self._spilled.items():
+            # Records that were next when they were read have passed, and were not put here.
+            expected = max(reached, self._merge.expected(producer))
+            mine = np.flatnonzero(batch.producers == producer)
+            mine = mine[batch.serials[mine] <= self._merge.order.vector_after[producer]]
+            admitted = admit(batch.serials[mine], expected)
+            count = len(admitted.news)
+            self._tally.count(repeats=len(admitted.repeats), gaps=len(admitted.gaps), spilled=count)
+            self._spilled[producer] = expected + count
+            if count:
+                self._spill.put(producer, batch.rows(mine[admitted.news]))
+
+    def _take_back(self, producer: ProducerNumber) -> pa.RecordBatch | None:
+        return None if self._spill is None else self._spill.take(producer)
+
+    def _release_spilled(self, producer: ProducerNumber, records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Take in records that were spilled; they have waited, if not in the cache."""
+        self._merge.put(producer, records)
+        self._tally.count(first_hits=-records.num_rows, cache_hits=records.num_rows)
+        yield from release(self._merge, self._tally, self._aside)
 
     def _poll_lead(self) -> Batch:
         if self._lead is None:

@@ -26,6 +26,8 @@ class Statistics:
     """The most records that waited at one time."""
     peak_cache_bytes: int = 0
     """The most bytes of Arrow buffers that were held for waiting records, and for sorting a batch."""
+    spilled: int = 0
+    """Records that waited outside of memory; each is a cache hit when it leaves."""
     polls: int = 0
     """Batches read, by all cursors."""
     records_read: int = 0
