@@ -26,27 +26,15 @@ from zerotail.core.copying import Go, Kind, Place, Run, SourceLog, Stop, TargetE
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode, stamper
 from zerotail.core.topology import Flow
+from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
+from zerotail.kafka.reading import READING, read_committed
 from zerotail.kafka.topic import End, Headers, TopicReader
 from zerotail.kafka.topic import Place as TopicPlace
 
-READING: Final = {
-    "group.id": "zerotail",  # the client insists on one; it is never joined and nothing is committed
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "auto.offset.reset": "error",
-    "enable.partition.eof": True,
-    "isolation.level": "read_committed",
-    "check.crcs": True,
-    "fetch.wait.max.ms": 100,
-    "fetch.message.max.bytes": 8_000_000,
-    "queued.min.messages": 200_000,
-    "queued.max.messages.kbytes": 131_072,
-    "log_level": 0,
-}
 WRITING: Final = {
     "acks": "all",
     "enable.idempotence": True,
@@ -59,6 +47,7 @@ WRITING: Final = {
 }
 _ANSWER_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
+_COORDINATOR_SECONDS = 15.0
 _POLL_SECONDS = 0.05
 _AT_ONCE = 10_000
 _END_WITH_PLACE = 4096
@@ -317,9 +306,7 @@ class PartitionCopier:
     def _read_place(self) -> Place | None:
         assert self._places is not None  # noqa: S101 - opened
         asked = TopicPartition(self._order.target_topic, self._order.partition)
-        (found,) = self._places.committed([asked], _LOOK_SECONDS)
-        if found.error is not None:
-            raise KafkaException(found.error)
+        (found,) = read_committed(self._places, [asked], Deadline.after(_COORDINATOR_SECONDS))
         return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
 
     def _read_end(self, place: Place | None) -> TargetEnd:
