@@ -85,12 +85,12 @@ def test_a_topic_that_takes_writes_of_one_site_alone_is_found_by_the_audit(stret
     config = str(stretched.path / "zerotail.yaml")
     set_minimum(stretched, "1")
     try:
-        found = wait_until(
-            "the audit finds it",
-            lambda: (said := call("audit", "--config", config)).code == 1 and said,
-            Deadline.after(30),
-        )
-        assert "min.insync.replicas=1" in found.out
+
+        def finds_it() -> bool:
+            said = call("audit", "--config", config)
+            return said.code == 1 and "min.insync.replicas=1" in said.out
+
+        wait_until("the audit finds it", finds_it, Deadline.after(30))
     finally:
         set_minimum(stretched, "2")
 

@@ -72,11 +72,9 @@ def test_a_stretched_cluster_has_one_node_in_each_of_three_sites(tmp_path: Path)
     assert layout.cluster("west") == layout.cluster("east")
     assert "outside.kafka.1" not in layout.on_demand
     assert layout.wide_bootstrap.count(",") == 2
-    settings_of = [server_properties(layout, place) for place in layout.brokers]
-    assert ["broker.rack=east\n", "broker.rack=west\n", "broker.rack=outside\n"] == [
-        line for text in settings_of for line in text.splitlines(keepends=True) if line.startswith("broker.rack")
-    ]
-    assert all("\nmin.insync.replicas=2\n" in text for text in settings_of)
+    for place, site in zip(layout.brokers, ("east", "west", "outside"), strict=True):
+        lines = server_properties(layout, place).splitlines()
+        assert {f"broker.rack={site}", "min.insync.replicas=2", "default.replication.factor=3"} <= {*lines}
 
 
 def test_a_target_is_no_prefix_of_a_word(tmp_path: Path) -> None:
