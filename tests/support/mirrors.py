@@ -155,7 +155,7 @@ class RunningMirror:
         wait_until(f"{words!r} in:\n{self.said()}", lambda: words in self.said(), Deadline.after(seconds))
 
     def kill(self, what: str) -> None:
-        """Kill -9 one of its processes: the driver, the JVM, or a Python worker."""
+        """Kill -9 one of its processes: the driver, the JVM, a Python worker, or MirrorMaker 2."""
         pid = self.process.pid if what == "driver" else self._find(what)
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
@@ -165,7 +165,11 @@ class RunningMirror:
             self.end()
 
     def _find(self, what: str) -> int | None:
-        words = {"jvm": b"org.apache.spark.deploy.SparkSubmit", "worker": b"pyspark.daemon"}[what]
+        words = {
+            "jvm": b"org.apache.spark.deploy.SparkSubmit",
+            "worker": b"pyspark.daemon",
+            "maker": b"org.apache.kafka.connect.mirror.MirrorMaker",
+        }[what]
         found = []
         for pid in session_members(self.process.pid):
             with suppress(OSError):

@@ -104,6 +104,7 @@ def test_what_was_acknowledged_outlives_any_site_and_nothing_is_acknowledged_at_
         wait_until(
             "the other two have leaders", lambda: written(stretched, PARTITIONS) == PARTITIONS, Deadline.after(60)
         )
+        acknowledged += PARTITIONS
         assert kept(stretched) >= acknowledged
         start_target(stretched, f"{site}.kafka")
         wait_until("all copies are in sync", lambda: whole(stretched), Deadline.after(60))
