@@ -18,6 +18,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -30,8 +31,9 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.log import Admin
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
-from zerotail.kafka.reading import READING, read_committed
+from zerotail.kafka.reading import READING, peek_committed, read_committed
 from zerotail.kafka.topic import End, Headers, TopicReader
 from zerotail.kafka.topic import Place as TopicPlace
 
@@ -49,6 +51,8 @@ _ANSWER_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
 _COORDINATOR_SECONDS = 15.0
 _POLL_SECONDS = 0.05
+_TRANSACTION_SECONDS = 0.5
+"""The longest that a transaction takes in records: readers of the target see none of them before its end."""
 _AT_ONCE = 10_000
 _END_WITH_PLACE = 4096
 """How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
@@ -174,9 +178,9 @@ class PartitionCopier:
     def _open(self) -> Outcome | None:
         """Take the partition over; an outcome when nothing may be copied."""
         order = self._order
-        self._places = Consumer({**READING, **order.target.for_client(), "group.id": order.group})
-        if newer := self._newer_run(self._read_place()):
+        if newer := self._newer_run(self._peek_place()):
             return newer
+        self._places = Consumer({**READING, **order.target.for_client(), "group.id": order.group})
         told = {**INTERVAL, "stats_cb": self._written.take}
         settings = {**WRITING, **order.target.for_client(), **told, "transactional.id": order.fence}
         writer = Producer(settings, logger=_quiet)
@@ -212,7 +216,7 @@ class PartitionCopier:
         note, self._note = self._note, ""
         while not tally.at_end and time.monotonic() < until:
             before = self._next
-            self._fill(self._writer, tally, end, until)
+            self._fill(self._writer, tally, end, min(until, time.monotonic() + _TRANSACTION_SECONDS))
             if self._next > before:
                 began = time.perf_counter()
                 self._commit(self._writer)
@@ -303,11 +307,18 @@ class PartitionCopier:
         writer.commit_transaction(_ANSWER_SECONDS)
         self._begun = False
 
+    def _peek_place(self) -> Place | None:
+        """The place before the fence: whoever wrote last may have left a transaction open."""
+        order = self._order
+        asked = TopicPartition(order.target_topic, order.partition)
+        client, deadline = _admin(order.target), Deadline.after(_COORDINATOR_SECONDS)
+        return _place_of(*peek_committed(client, order.group, [asked], deadline))
+
     def _read_place(self) -> Place | None:
+        """The place behind the fence."""
         assert self._places is not None  # noqa: S101 - opened
         asked = TopicPartition(self._order.target_topic, self._order.partition)
-        (found,) = read_committed(self._places, [asked], Deadline.after(_COORDINATOR_SECONDS))
-        return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
+        return _place_of(*read_committed(self._places, [asked], Deadline.after(_COORDINATOR_SECONDS)))
 
     def _read_end(self, place: Place | None) -> TargetEnd:
         """The last copy in the target's partition; what this run has written itself it need not read again."""
@@ -341,6 +352,16 @@ class PartitionCopier:
         self.close()
         newer = f"a newer start of {self._order.flow.name} is at work (generation {place.run.generation})"
         return Outcome("fenced", newer)
+
+
+@cache
+def _admin(cluster: Cluster) -> Admin:
+    """One for all copiers of a process: it is asked once when a partition is opened."""
+    return Admin(cluster)
+
+
+def _place_of(found: TopicPartition) -> Place | None:
+    return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
 
 
 def _is_fence(error: Exception) -> bool:
