@@ -30,8 +30,11 @@ Seen = tuple[bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ..
 """Key, value, timestamp and headers of a record."""
 
 
-def configuration(layout: Layout, folder: Path, mirrors: str, seen_from: str = "west") -> Path:
+def configuration(
+    layout: Layout, folder: Path, mirrors: str, seen_from: str = "west", further: Sequence[str] = ()
+) -> Path:
     """A configuration with mirrors between the lab's sites, which see each other through the link."""
+    clusters = "".join(f'  {name}: {{bootstrap: "{layout.bootstrap(name)}"}}\n' for name in further)
     addresses = {site: layout.bootstrap(site, seen_from=seen_from) for site in ("east", "west")}
     path = folder / "mirrors.yaml"
     path.write_text(
@@ -40,6 +43,7 @@ def configuration(layout: Layout, folder: Path, mirrors: str, seen_from: str = "
             f'  {site}: {{kafka: {{bootstrap: "{address}"}}, database: {{dsn: "host={site} dbname=none"}}}}\n'
             for site, address in addresses.items()
         )
+        + (f"clusters:\n{clusters}" if clusters else "")
         + f"mirrors:\n{mirrors}"
     )
     return path
