@@ -15,22 +15,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from zerotail.core.copying import Go, Kind, Place, Run, SourceLog, Stop, TargetEnd, plan_start, read_place
-from zerotail.core.identity import Offset, PartitionNumber, TopicName
+from zerotail.core.copying import Go, Place, SourceLog, Stop, TargetEnd, plan_start, read_place
+from zerotail.core.identity import Offset
 from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode, stamper
-from zerotail.core.topology import Flow
 from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.copy_order import Order, Outcome
 from zerotail.kafka.log import Admin
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
 from zerotail.kafka.reading import READING, peek_committed, read_committed
@@ -61,62 +60,6 @@ _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PR
 _quiet = logging.Logger("librdkafka", logging.CRITICAL + 1)
 """A fence is logged as fatal at every level; what matters of it is in the outcome."""
 _ERRORS = (KafkaException, SystemError)  # a fatal error behind a callback comes out as a SystemError
-
-State = Literal["copying", "stopped", "fenced", "waiting"]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be copied from where to where, and in whose name; it can travel to executors and be a key."""
-
-    flow: Flow
-    source: Cluster
-    target: Cluster
-    topic: TopicName
-    topic_id: str
-    partition: PartitionNumber
-    run: Run
-    accepted: frozenset[Kind] = frozenset()
-    most: int = 50_000
-    """The most records of one transaction."""
-
-    @property
-    def target_topic(self) -> TopicName:
-        """The topic's name at the target."""
-        return self.flow.target_topic(self.topic)
-
-    @property
-    def group(self) -> str:
-        """The consumer group of the target under which the place is kept."""
-        return place_group(self.flow)
-
-    @property
-    def fence(self) -> str:
-        """The transactional id of the partition."""
-        return f"zerotail-mirror.{self.flow.name}.{self.topic}.{self.partition}"
-
-
-def place_group(flow: Flow) -> str:
-    """The consumer group of the target under which a flow's places are kept; nobody joins it."""
-    return f"zerotail-mirror.{flow.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one partition in one pass."""
-
-    state: State
-    note: str = ""
-    copied: int = 0
-    left_out: int = 0
-    """Records that came from the target, or in an active-active mirror from anywhere else."""
-    bytes: int = 0
-    next_offset: int = -1
-    transactions: int = 0
-    reading_seconds: float = 0.0
-    sending_seconds: float = 0.0
-    kind: str = ""
-    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 class PartitionCopier:

@@ -16,7 +16,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import place_group
+from zerotail.kafka.copy_order import place_group
 from zerotail.kafka.log import Admin
 from zerotail.kafka.reading import ask_coordinator, peek_committed
 

@@ -23,7 +23,8 @@ from zerotail.core.provenance import find_provenance
 from zerotail.core.topology import Flow
 from zerotail.deadline import Deadline, wait_until
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import Order, Outcome, PartitionCopier, place_group
+from zerotail.kafka.copy import PartitionCopier
+from zerotail.kafka.copy_order import Order, Outcome, place_group
 from zerotail.kafka.places import Places
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
