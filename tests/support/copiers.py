@@ -9,7 +9,8 @@ from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.core.topology import Flow, Names, Topology, plan_flows
 from zerotail.kafka.catalogue import Catalogue
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import Order, Outcome, PartitionCopier
+from zerotail.kafka.copy import PartitionCopier
+from zerotail.kafka.copy_order import Order, Outcome
 from zerotail.kafka.places import Places, next_run
 from zerotail.mirror.topics import plan_topic
 

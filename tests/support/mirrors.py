@@ -30,8 +30,11 @@ Seen = tuple[bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ..
 """Key, value, timestamp and headers of a record."""
 
 
-def configuration(layout: Layout, folder: Path, mirrors: str, seen_from: str = "west") -> Path:
+def configuration(
+    layout: Layout, folder: Path, mirrors: str, seen_from: str = "west", further: Sequence[str] = ()
+) -> Path:
     """A configuration with mirrors between the lab's sites, which see each other through the link."""
+    clusters = "".join(f'  {name}: {{bootstrap: "{layout.bootstrap(name)}"}}\n' for name in further)
     addresses = {site: layout.bootstrap(site, seen_from=seen_from) for site in ("east", "west")}
     path = folder / "mirrors.yaml"
     path.write_text(
@@ -40,6 +43,7 @@ def configuration(layout: Layout, folder: Path, mirrors: str, seen_from: str = "
             f'  {site}: {{kafka: {{bootstrap: "{address}"}}, database: {{dsn: "host={site} dbname=none"}}}}\n'
             for site, address in addresses.items()
         )
+        + (f"clusters:\n{clusters}" if clusters else "")
         + f"mirrors:\n{mirrors}"
     )
     return path
@@ -155,7 +159,7 @@ class RunningMirror:
         wait_until(f"{words!r} in:\n{self.said()}", lambda: words in self.said(), Deadline.after(seconds))
 
     def kill(self, what: str) -> None:
-        """Kill -9 one of its processes: the driver, the JVM, or a Python worker."""
+        """Kill -9 one of its processes: the driver, the JVM, a Python worker, or MirrorMaker 2."""
         pid = self.process.pid if what == "driver" else self._find(what)
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
@@ -165,7 +169,11 @@ class RunningMirror:
             self.end()
 
     def _find(self, what: str) -> int | None:
-        words = {"jvm": b"org.apache.spark.deploy.SparkSubmit", "worker": b"pyspark.daemon"}[what]
+        words = {
+            "jvm": b"org.apache.spark.deploy.SparkSubmit",
+            "worker": b"pyspark.daemon",
+            "maker": b"org.apache.kafka.connect.mirror.MirrorMaker",
+        }[what]
         found = []
         for pid in session_members(self.process.pid):
             with suppress(OSError):

@@ -41,6 +41,11 @@ def command() -> None:
 )
 @click.option("--partitions", type=click.IntRange(1, 1000), default=2, show_default=True, help="Of each topic in it.")
 @click.option("--spark-cluster", is_flag=True, help="Start a Spark master and two workers in east, too.")
+@click.option(
+    "--stretch",
+    is_flag=True,
+    help="One Kafka cluster over three sites by rack (a node in east, west and outside) instead of one per site.",
+)
 @bindir_option
 @json_option
 def up(
@@ -51,6 +56,7 @@ def up(
     example: str,
     partitions: int,
     spark_cluster: bool,
+    stretch: bool,
     bindir: str | None,
     as_json: bool,
 ) -> None:
@@ -65,7 +71,7 @@ def up(
     from zerotail.lab.up import bring_up
 
     began = time.monotonic()
-    settings = LabSettings(folder, brokers, latency, receiver, bindir, example, partitions, spark_cluster)
+    settings = LabSettings(folder, brokers, latency, receiver, bindir, example, partitions, spark_cluster, stretch)
     with steps_display("lab up") as tell:
         layout = bring_up(settings, lambda step: tell(step.part, step.done))
     seconds = time.monotonic() - began
@@ -80,9 +86,11 @@ def up(
         for site in ("east", "west")
     ]
     lines.append(f"  outside  receiver 127.0.0.1:{layout.receiver_port} ({receiver})")
+    if stretch:
+        lines.append(f"  one Kafka cluster over all three sites  {layout.wide_bootstrap}")
     if spark_cluster:
         lines.append(f"  spark  {layout.spark_master}")
-    lines.append(f"  configuration  {folder / 'zerotail.yaml'} ({example})")
+    lines.append(f"  configuration  {folder / 'zerotail.yaml'} ({'stretch' if stretch else example})")
     print_answer("\n".join(lines))
 
 

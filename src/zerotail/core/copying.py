@@ -125,7 +125,8 @@ def plan_start(
                 f"the source ends at {source.next_offset}, and was copied up to {go.offset}: it lost records, and new "
                 "ones have taken their offsets",
             )
-        return Go(source.next_offset, go.last_copied, "the source was cut, which was accepted")
+        taken = f"what it holds up to {source.next_offset - 1} is taken for copied"
+        return Go(source.next_offset, go.last_copied, f"the source was cut, which was accepted: {taken}")
     if go.offset < source.first_offset:
         if Kind.EXPIRED not in accepted:
             missing = source.first_offset - go.offset

@@ -15,38 +15,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from zerotail.core.copying import Go, Kind, Place, Run, SourceLog, Stop, TargetEnd, plan_start, read_place
-from zerotail.core.identity import Offset, PartitionNumber, TopicName
+from zerotail.core.copying import Go, Place, SourceLog, Stop, TargetEnd, plan_start, read_place
+from zerotail.core.identity import Offset
 from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode, stamper
-from zerotail.core.topology import Flow
+from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.copy_order import Order, Outcome
+from zerotail.kafka.log import Admin
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
+from zerotail.kafka.reading import READING, peek_committed, read_committed
 from zerotail.kafka.topic import End, Headers, TopicReader
 from zerotail.kafka.topic import Place as TopicPlace
 
-READING: Final = {
-    "group.id": "zerotail",  # the client insists on one; it is never joined and nothing is committed
-    "enable.auto.commit": False,
-    "enable.auto.offset.store": False,
-    "auto.offset.reset": "error",
-    "enable.partition.eof": True,
-    "isolation.level": "read_committed",
-    "check.crcs": True,
-    "fetch.wait.max.ms": 100,
-    "fetch.message.max.bytes": 8_000_000,
-    "queued.min.messages": 200_000,
-    "queued.max.messages.kbytes": 131_072,
-    "log_level": 0,
-}
 WRITING: Final = {
     "acks": "all",
     "enable.idempotence": True,
@@ -59,7 +48,10 @@ WRITING: Final = {
 }
 _ANSWER_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
+_COORDINATOR_SECONDS = 15.0
 _POLL_SECONDS = 0.05
+_TRANSACTION_SECONDS = 0.5
+"""The longest that a transaction takes in records: readers of the target see none of them before its end."""
 _AT_ONCE = 10_000
 _END_WITH_PLACE = 4096
 """How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
@@ -68,62 +60,6 @@ _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PR
 _quiet = logging.Logger("librdkafka", logging.CRITICAL + 1)
 """A fence is logged as fatal at every level; what matters of it is in the outcome."""
 _ERRORS = (KafkaException, SystemError)  # a fatal error behind a callback comes out as a SystemError
-
-State = Literal["copying", "stopped", "fenced", "waiting"]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be copied from where to where, and in whose name; it can travel to executors and be a key."""
-
-    flow: Flow
-    source: Cluster
-    target: Cluster
-    topic: TopicName
-    topic_id: str
-    partition: PartitionNumber
-    run: Run
-    accepted: frozenset[Kind] = frozenset()
-    most: int = 50_000
-    """The most records of one transaction."""
-
-    @property
-    def target_topic(self) -> TopicName:
-        """The topic's name at the target."""
-        return self.flow.target_topic(self.topic)
-
-    @property
-    def group(self) -> str:
-        """The consumer group of the target under which the place is kept."""
-        return place_group(self.flow)
-
-    @property
-    def fence(self) -> str:
-        """The transactional id of the partition."""
-        return f"zerotail-mirror.{self.flow.name}.{self.topic}.{self.partition}"
-
-
-def place_group(flow: Flow) -> str:
-    """The consumer group of the target under which a flow's places are kept; nobody joins it."""
-    return f"zerotail-mirror.{flow.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one partition in one pass."""
-
-    state: State
-    note: str = ""
-    copied: int = 0
-    left_out: int = 0
-    """Records that came from the target, or in an active-active mirror from anywhere else."""
-    bytes: int = 0
-    next_offset: int = -1
-    transactions: int = 0
-    reading_seconds: float = 0.0
-    sending_seconds: float = 0.0
-    kind: str = ""
-    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 class PartitionCopier:
@@ -185,9 +121,9 @@ class PartitionCopier:
     def _open(self) -> Outcome | None:
         """Take the partition over; an outcome when nothing may be copied."""
         order = self._order
-        self._places = Consumer({**READING, **order.target.for_client(), "group.id": order.group})
-        if newer := self._newer_run(self._read_place()):
+        if newer := self._newer_run(self._peek_place()):
             return newer
+        self._places = Consumer({**READING, **order.target.for_client(), "group.id": order.group})
         told = {**INTERVAL, "stats_cb": self._written.take}
         settings = {**WRITING, **order.target.for_client(), **told, "transactional.id": order.fence}
         writer = Producer(settings, logger=_quiet)
@@ -223,7 +159,7 @@ class PartitionCopier:
         note, self._note = self._note, ""
         while not tally.at_end and time.monotonic() < until:
             before = self._next
-            self._fill(self._writer, tally, end, until)
+            self._fill(self._writer, tally, end, min(until, time.monotonic() + _TRANSACTION_SECONDS))
             if self._next > before:
                 began = time.perf_counter()
                 self._commit(self._writer)
@@ -314,13 +250,18 @@ class PartitionCopier:
         writer.commit_transaction(_ANSWER_SECONDS)
         self._begun = False
 
+    def _peek_place(self) -> Place | None:
+        """The place before the fence: whoever wrote last may have left a transaction open."""
+        order = self._order
+        asked = TopicPartition(order.target_topic, order.partition)
+        client, deadline = _admin(order.target), Deadline.after(_COORDINATOR_SECONDS)
+        return _place_of(*peek_committed(client, order.group, [asked], deadline))
+
     def _read_place(self) -> Place | None:
+        """The place behind the fence."""
         assert self._places is not None  # noqa: S101 - opened
         asked = TopicPartition(self._order.target_topic, self._order.partition)
-        (found,) = self._places.committed([asked], _LOOK_SECONDS)
-        if found.error is not None:
-            raise KafkaException(found.error)
-        return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
+        return _place_of(*read_committed(self._places, [asked], Deadline.after(_COORDINATOR_SECONDS)))
 
     def _read_end(self, place: Place | None) -> TargetEnd:
         """The last copy in the target's partition; what this run has written itself it need not read again."""
@@ -354,6 +295,16 @@ class PartitionCopier:
         self.close()
         newer = f"a newer start of {self._order.flow.name} is at work (generation {place.run.generation})"
         return Outcome("fenced", newer)
+
+
+@cache
+def _admin(cluster: Cluster) -> Admin:
+    """One for all copiers of a process: it is asked once when a partition is opened."""
+    return Admin(cluster)
+
+
+def _place_of(found: TopicPartition) -> Place | None:
+    return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
 
 
 def _is_fence(error: Exception) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import READING
+from zerotail.kafka.reading import READING, read_whole
 
 _ANSWER_SECONDS = 10.0
 _READ_SECONDS = 120.0
@@ -81,22 +81,8 @@ class Tail:
 
 def count_records(cluster: Cluster, topic: str, partitions: int) -> dict[int, tuple[int, int]]:
     """How many committed records each partition has, and a checksum over their values in order."""
-    client = Consumer({**READING, **cluster.for_client()})
     found = dict.fromkeys(range(partitions), (0, 0))
-    at_end: set[int | None] = set()
-    try:
-        client.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
-        deadline = Deadline.after(_READ_SECONDS)
-        while len(at_end) < partitions:
-            if deadline.passed:
-                raise Unavailable(f"{topic} cannot be read in time.", code="ZT553")
-            for message in client.consume(10_000, 0.2):
-                number = message.partition() or 0
-                if message.error() is None:
-                    count, checksum = found[number]
-                    found[number] = (count + 1, crc32(message.value() or b"", checksum))
-                else:
-                    at_end.add(number)
-    finally:
-        client.close()
+    for message in read_whole(cluster, topic, range(partitions), Deadline.after(_READ_SECONDS)):
+        count, checksum = found[message.partition() or 0]
+        found[message.partition() or 0] = (count + 1, crc32(message.value() or b"", checksum))
     return found

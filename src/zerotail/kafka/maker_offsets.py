@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
-
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.deadline import Deadline
-from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import READING
 from zerotail.kafka.places import Partition
+from zerotail.kafka.reading import partition_numbers, read_whole
 
 _ANSWER_SECONDS = 10.0
 _CONNECTOR = "MirrorSourceConnector"
@@ -25,34 +22,10 @@ def offsets_topic(source: str) -> str:
 def read_maker_places(target: Cluster, source: str) -> dict[Partition, Offset]:
     """The next offset of every partition that MirrorMaker 2 has copied from; empty when it has not run yet."""
     topic = offsets_topic(source)
-    consumer = Consumer({**READING, **target.for_client()})
-    try:
-        partitions = consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic].partitions
-        if not partitions:
-            return {}
-        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
-        return _read(consumer, len(partitions))
-    except KafkaException as error:
-        raise Unavailable(f"{topic} cannot be read: {error.args[0].str()}.", code="ZT553") from error
-    finally:
-        consumer.close()
-
-
-def _read(consumer: Consumer, partitions: int) -> dict[Partition, Offset]:
+    partitions = partition_numbers(target, topic)
     found: dict[Partition, Offset] = {}
-    at_end: set[int | None] = set()
-    deadline = Deadline.after(_ANSWER_SECONDS)
-    while len(at_end) < partitions:
-        if deadline.passed:
-            raise Unavailable("the offsets of MirrorMaker 2 cannot be read in time.", code="ZT553")
-        for message in consumer.consume(1000, 0.1):
-            error = message.error()
-            if error is None:
-                _take(found, message.key(), message.value())
-            elif error.code() == KafkaError._PARTITION_EOF:
-                at_end.add(message.partition())
-            else:
-                raise KafkaException(error)
+    for message in read_whole(target, topic, partitions, Deadline.after(_ANSWER_SECONDS)) if partitions else ():
+        _take(found, message.key(), message.value())
     return found
 
 

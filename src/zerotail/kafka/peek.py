@@ -12,8 +12,8 @@ from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.provenance import Provenance, find_provenance
 from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import READING
 from zerotail.kafka.places import Partition
+from zerotail.kafka.reading import READING
 
 _ANSWER_SECONDS = 5.0
 _POLL_SECONDS = 0.05

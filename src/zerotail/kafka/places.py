@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as LateError
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from zerotail.core.copying import Place, Run, read_place
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.topology import Flow
+from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import READING, place_group
+from zerotail.kafka.copy_order import place_group
 from zerotail.kafka.log import Admin
+from zerotail.kafka.reading import ask_coordinator, peek_committed
 
 _ANSWER_SECONDS = 5.0
 _COORDINATOR_SECONDS = 15.0
@@ -44,7 +46,6 @@ class Places:
         self._name = name
         if not somebody_listens(cluster.bootstrap):
             raise Unavailable(f"nobody listens at {cluster.bootstrap}, the cluster {name}.", code="ZT550")
-        self._cluster = cluster
         self._client = Admin(cluster)
 
     def read(self, flow: Flow) -> dict[Partition, Place]:
@@ -55,25 +56,14 @@ class Places:
 
     def committed(self, group: str, wanted: Callable[[str], bool]) -> dict[Partition, tuple[int, str]]:
         """The offsets that a consumer group has committed in the topics that are wanted, with their metadata."""
-        # A consumer waits for a coordinator that is just coming up; the admin client takes that for an answer.
-        client = Consumer({**READING, **self._cluster.for_client(), "group.id": group})
         try:
-            topics = client.list_topics(timeout=_ANSWER_SECONDS).topics
-            asked = [
-                TopicPartition(name, number)
-                for name, topic in topics.items()
-                if wanted(name)
-                for number in topic.partitions
-            ]
-            found = client.committed(asked, _COORDINATOR_SECONDS) if asked else []
+            found = peek_committed(self._client, group, None, Deadline.after(_COORDINATOR_SECONDS))
         except KafkaException as error:
             raise self._translated(error) from error
-        finally:
-            client.close()
         return {
             (TopicName(one.topic), PartitionNumber(one.partition)): (one.offset, one.metadata or "")
             for one in found
-            if one.error is None and one.offset >= 0
+            if one.offset >= 0 and wanted(one.topic)
         }
 
     def bounds(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[Offset, Offset]]:
@@ -114,14 +104,15 @@ class Places:
         """Set the positions of a group that has no members."""
         wanted = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
         request = [ConsumerGroupTopicPartitions(group, wanted)]
+
+        def set_them(seconds: float) -> list[TopicPartition]:
+            answers = self._client.alter_consumer_group_offsets(request, request_timeout=seconds)
+            return list(answers[group].result(seconds).topic_partitions)
+
         try:
-            answers = self._client.alter_consumer_group_offsets(request, request_timeout=_ANSWER_SECONDS)
-            done = answers[group].result(_ANSWER_SECONDS).topic_partitions
+            ask_coordinator(set_them, Deadline.after(_COORDINATOR_SECONDS))
         except (KafkaException, LateError) as error:
             raise self._translated(error) from error
-        for one in done:
-            if one.error is not None:
-                raise self._translated(KafkaException(one.error))
 
     def _translated(self, error: Exception) -> Unavailable:
         reason = self._client.reason(error) if isinstance(error, KafkaException) else "no answer in time"

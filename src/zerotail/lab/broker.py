@@ -59,7 +59,8 @@ def server_properties(layout: Layout, place: BrokerPlace) -> str:
     settings = {
         "process.roles": "broker,controller",
         "node.id": place.node,
-        "broker.rack": f"{place.cluster}-{place.node}",
+        # Copies are spread over racks: in a stretched cluster these are the sites, so two copies are at two sites.
+        "broker.rack": place.cluster if layout.stretch else f"{place.cluster}-{place.node}",
         "listeners": f"LOCAL://127.0.0.1:{place.port},ACROSS://127.0.0.1:{place.across_port},"
         f"CONTROLLER://127.0.0.1:{place.controller_port}",
         "advertised.listeners": f"LOCAL://127.0.0.1:{place.port},ACROSS://127.0.0.1:{across}",

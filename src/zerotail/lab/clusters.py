@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from zerotail.deadline import Deadline
-from zerotail.lab.broker import new_cluster_id
-from zerotail.lab.layout import OUTSIDE, SITES, LabSettings, Layout, plan_layout, ports_needed, write_layout
+from zerotail.lab.layout import LabSettings, Layout, plan_layout, ports_needed, write_layout
 from zerotail.lab.part import start_part, wait_until_ready
 from zerotail.lab.ports import reserve_ports
 from zerotail.lab.site import start_new_broker
-from zerotail.lab.up import take_down
+from zerotail.lab.up import cluster_ids_of, take_down
 
 _UP_SECONDS = 180.0
 
@@ -28,8 +27,8 @@ def temporary_clusters(brokers: int = 1) -> Iterator[Layout]:
         layout = plan_layout(settings, reserve_ports(ports_needed(settings), settings.folder))
         write_layout(layout)
         deadline = Deadline.after(_UP_SECONDS)
-        identities = {site: new_cluster_id() for site in SITES}
-        parts = [place for place in layout.brokers if place.cluster != OUTSIDE]
+        identities = cluster_ids_of(layout)
+        parts = [place for place in layout.brokers if place.part not in layout.on_demand]
         try:
             start_part(layout, "link")
             with ThreadPoolExecutor(len(parts)) as pool:

@@ -63,14 +63,10 @@ def _text(layout: Layout, settings: LabSettings, seen_from: str | None) -> str:
 
 def plan_configuration(layout: Layout, settings: LabSettings, seen_from: str | None) -> dict[str, Any]:
     """The example's configuration for this lab, with the addresses as they are seen from a site, or from outside."""
+    if layout.stretch:
+        return _plan_stretched(layout, seen_from)
     content: dict[str, Any] = yaml.safe_load((example_folder() / EXAMPLES[settings.example]).read_text())
-    content["sites"] = {
-        site: {
-            "kafka": {"bootstrap": layout.bootstrap(site, seen_from=seen_from)},
-            "database": {"dsn": dsn(layout.database(site), seen_from=seen_from)},
-        }
-        for site in SITES
-    }
+    content["sites"] = _sites(layout, seen_from)
     for act, verb in (("fence", "fence"), ("stop", "stop-database"), ("attach", "rejoin")):
         words = [sys.executable, "-m", "zerotail", "lab", verb, "{site}", "--dir", str(layout.path)]
         content.setdefault("takeover", {})[act] = words
@@ -84,6 +80,26 @@ def plan_configuration(layout: Layout, settings: LabSettings, seen_from: str | N
     if layout.spark_cluster and seen_from == SITES[0]:  # where the cluster is: nobody else may depend on it
         content["spark"]["master"] = layout.spark_master
     return content
+
+
+def _sites(layout: Layout, seen_from: str | None) -> dict[str, Any]:
+    return {
+        site: {
+            "kafka": {"bootstrap": layout.bootstrap(site, seen_from=seen_from)},
+            "database": {"dsn": dsn(layout.database(site), seen_from=seen_from)},
+        }
+        for site in SITES
+    }
+
+
+def _plan_stretched(layout: Layout, seen_from: str | None) -> dict[str, Any]:
+    """One cluster for both sites: there is nothing to take over and nothing to mirror, but something to audit."""
+    return {
+        "name": "stretch",
+        "sites": _sites(layout, seen_from),
+        "clusters": {"wide": {"bootstrap": layout.wide_bootstrap}},
+        "mirrors": [{"name": "wide", "topology": "stretch", "source": "wide", "topics": [".*"]}],
+    }
 
 
 def _receiver(layout: Layout) -> dict[str, str]:

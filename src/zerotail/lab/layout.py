@@ -8,6 +8,9 @@
     LAB/link                                 the only way from one site to the other
     LAB/outside/receiver                     the judge; also kafka.1 and postgres of the outside, on demand
 
+A **stretched** lab has one Kafka cluster over three sites: a node each in east, west and outside, which is where the
+third vote of the controllers is. Everything else is as ever.
+
 A **target** is what the operator names: a site, a part, or everything of a kind in a site (`east`, `east.kafka`,
 `east.kafka.2`, `east.spark`, `link`).
 """
@@ -31,7 +34,7 @@ ON_DEMAND = frozenset({"outside.kafka.1", "outside.postgres"})
 SPARK_WORKERS = 2
 STATE_FILES = (".lab.json.new", "lab.json")
 """The state while it is being written, and the state."""
-_VERSION = 2
+_VERSION = 3
 
 
 class BrokerPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,6 +88,8 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The master first."""
     spark_cluster: bool
     """Whether `up` starts it with everything else."""
+    stretch: bool
+    """Whether the sites share one Kafka cluster, with the site as the rack."""
     link_control_port: int
     receiver_port: int
     receiver_control_port: int
@@ -110,7 +115,8 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def on_demand(self) -> frozenset[str]:
         """What `up` does not start: it waits to be started by its own name."""
-        return ON_DEMAND if self.spark_cluster else ON_DEMAND | {place.part for place in self.spark}
+        waiting = ON_DEMAND - {place.part for place in self.brokers if self.stretch}
+        return waiting if self.spark_cluster else waiting | {place.part for place in self.spark}
 
     @property
     def spark_master(self) -> str:
@@ -134,14 +140,23 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The master or worker of this name."""
         return next(place for place in self.spark if place.part == part)
 
-    def cluster(self, site: str) -> tuple[BrokerPlace, ...]:
-        """The Kafka nodes of a site."""
+    def brokers_at(self, site: str) -> tuple[BrokerPlace, ...]:
+        """The Kafka nodes that stand in a site."""
         return tuple(place for place in self.brokers if place.cluster == site)
+
+    def cluster(self, site: str) -> tuple[BrokerPlace, ...]:
+        """The Kafka nodes of a site's cluster."""
+        return self.brokers if self.stretch else self.brokers_at(site)
 
     def bootstrap(self, site: str, *, seen_from: str | None = None) -> str:
         """Kafka's addresses of a site, for a client in the same site or, through the link, in another one."""
         across = seen_from not in (None, site)
-        return ",".join(f"127.0.0.1:{p.link_port if across else p.port}" for p in self.cluster(site))
+        return ",".join(f"127.0.0.1:{p.link_port if across else p.port}" for p in self.brokers_at(site))
+
+    @property
+    def wide_bootstrap(self) -> str:
+        """The addresses of every node that `up` starts: those of a stretched cluster."""
+        return ",".join(f"127.0.0.1:{p.port}" for p in self.brokers if p.part not in self.on_demand)
 
     def ports_of(self, part: str) -> tuple[int, ...]:
         """Where a part listens itself."""
@@ -176,6 +191,7 @@ class LabSettings:
     example: str = "bank"
     partitions: int = 2
     spark_cluster: bool = False
+    stretch: bool = False
 
 
 def ports_needed(settings: LabSettings) -> int:
@@ -193,13 +209,13 @@ def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
     brokers = tuple(
         BrokerPlace(
             part=f"{site}.kafka.{node}",
-            node=node,
+            node=number if settings.stretch else node,
             port=next(free),
             controller_port=next(free),
             across_port=next(free),
             link_port=next(free) if site != OUTSIDE else 0,
         )
-        for site, node in nodes
+        for number, (site, node) in enumerate(nodes, start=1)
     )
     databases = tuple(
         DatabasePlace(part=f"{site}.postgres", port=next(free), link_port=next(free) if site != OUTSIDE else 0)
@@ -217,6 +233,7 @@ def plan_layout(settings: LabSettings, ports: list[int]) -> Layout:
         databases=databases,
         spark=spark,
         spark_cluster=settings.spark_cluster,
+        stretch=settings.stretch,
         link_control_port=next(free),
         receiver_port=next(free),
         receiver_control_port=next(free),

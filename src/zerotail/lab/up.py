@@ -99,6 +99,10 @@ def temporary_lab(plan: Callable[[Path], LabSettings], tell: Tell = lambda _step
 def _require_sensible(settings: LabSettings) -> None:
     if settings.brokers not in (1, 3):
         raise Misused(f"a site has 1 or 3 brokers, not {settings.brokers}.", tries=["zerotail lab up --brokers 3"])
+    if settings.stretch and settings.brokers != 1:
+        raise Misused(
+            "a stretched cluster has one broker at each of its three sites.", tries=["zerotail lab up --stretch"]
+        )
     if settings.example not in EXAMPLES:
         raise Misused(f"there is no example {settings.example!r}; there are {' and '.join(EXAMPLES)}.")
     if not 1 <= settings.partitions <= 1000:
@@ -177,7 +181,7 @@ def _start_everything(layout: Layout, tell: Tell) -> None:
 
         return run
 
-    cluster_ids = {site: new_cluster_id() for site in SITES}
+    cluster_ids = cluster_ids_of(layout)
     with ThreadPoolExecutor(max_workers=len(layout.parts)) as pool:
         first = pool.submit(told(f"{SITES[0]}.postgres", lambda: start_first_database(layout, SITES[0], deadline)))
         link = pool.submit(told("link", lambda: bring("link")))
@@ -192,7 +196,7 @@ def _start_everything(layout: Layout, tell: Tell) -> None:
             master = pool.submit(told(names[0], lambda: bring(names[0])))
             works += [master, *(pool.submit(told(name, partial(bring_worker, name))) for name in names[1:])]
         for place in layout.brokers:
-            if place.cluster != OUTSIDE:
+            if place.part not in layout.on_demand:
 
                 def bring_broker(part: str = place.part, cluster: str = place.cluster) -> None:
                     start_new_broker(layout, part, cluster_ids[cluster], deadline)
@@ -206,6 +210,12 @@ def _start_everything(layout: Layout, tell: Tell) -> None:
             # The threads end when what they wait for is gone.
             _end_until(layout.path, works)
             raise
+
+
+def cluster_ids_of(layout: Layout) -> dict[str, str]:
+    """A new id for each site's cluster: one and the same in a stretched lab."""
+    wide = new_cluster_id()
+    return {place: wide if layout.stretch else new_cluster_id() for place in (*SITES, OUTSIDE)}
 
 
 def _end_until(folder: Path, works: list[Future[None]]) -> None:

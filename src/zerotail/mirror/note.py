@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 
 import msgspec
 
-from zerotail.kafka.copy import Outcome
+from zerotail.kafka.copy_order import Outcome
 
 _WRITE_SECONDS = 1.0
 STALE_SECONDS = 5.0

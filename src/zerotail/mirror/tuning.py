@@ -8,7 +8,8 @@ from pathlib import Path
 from zerotail.core.topology import Flow
 from zerotail.errors import Refused
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import READING, WRITING
+from zerotail.kafka.copy import WRITING
+from zerotail.kafka.reading import READING
 from zerotail.mirror.advice import Measured, Verdict, advise
 from zerotail.mirror.note import FlowNote, read_note
 from zerotail.mirror.standing import FlowStanding, observe_flow

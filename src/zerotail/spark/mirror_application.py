@@ -8,7 +8,7 @@ from zerotail.config import Configuration
 from zerotail.core.copying import Kind
 from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.core.topology import Flow
-from zerotail.kafka.copy import Outcome
+from zerotail.kafka.copy_order import Outcome
 from zerotail.mirror.flows import clusters_of
 from zerotail.mirror.note import NoteWriter
 from zerotail.running.report import Tell

@@ -18,7 +18,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.core.copying import Kind, Run
 from zerotail.core.identity import PartitionNumber, TopicName
-from zerotail.kafka.copy import Order, Outcome, PartitionCopier
+from zerotail.kafka.copy import PartitionCopier
+from zerotail.kafka.copy_order import Order, Outcome
 from zerotail.spark.mirror_source import Ends, MirrorSource
 from zerotail.spark.worker import settle_worker
 

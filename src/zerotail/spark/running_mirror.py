@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.core.copying import Kind, Run
 from zerotail.core.identity import PartitionNumber, TopicName
-from zerotail.kafka.copy import Outcome
+from zerotail.kafka.copy_order import Outcome
 from zerotail.kafka.places import Places, next_run
 from zerotail.ports import End
 from zerotail.running.report import Tell

@@ -10,9 +10,10 @@ from support.copiers import orders
 from support.mirrors import make_topic
 from zerotail.deadline import Deadline
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import READING, WRITING, PartitionCopier
+from zerotail.kafka.copy import WRITING, PartitionCopier
 from zerotail.kafka.feed import Feeder
 from zerotail.kafka.places import Places
+from zerotail.kafka.reading import READING
 from zerotail.lab.layout import Layout
 from zerotail.lab.link import LinkControl
 from zerotail.mirror.advice import Measured, Verdict, advise

@@ -23,10 +23,12 @@ from zerotail.core.provenance import find_provenance
 from zerotail.core.topology import Flow
 from zerotail.deadline import Deadline, wait_until
 from zerotail.kafka.cluster import Cluster
-from zerotail.kafka.copy import Order, PartitionCopier, place_group
+from zerotail.kafka.copy import PartitionCopier
+from zerotail.kafka.copy_order import Order, Outcome, place_group
 from zerotail.kafka.places import Places
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
+from zerotail.lab.power import cut_unflushed_tail
 from zerotail.mirror.offsets import apply_positions, translate_group
 
 pytestmark = [pytest.mark.servers, pytest.mark.soak]
@@ -46,6 +48,11 @@ def ordered(
 
 def is_copied(order: Order) -> bool:
     return copy_all(order).state == "copying"
+
+
+def find_stopped(copier: PartitionCopier) -> Outcome | None:
+    outcome = copier.work(0, 1.0)
+    return outcome if outcome.state == "stopped" else None
 
 
 def values(count: int, first: int = 0) -> list[bytes | None]:
@@ -143,6 +150,27 @@ def test_a_source_that_was_made_again_stops_until_that_is_accepted(lab: Layout) 
     assert copy_all(ordered(lab, "again", "c", accepted=Kind.RECREATED)).copied == 4
     assert copy_all(ordered(lab, "again", "d")).copied == 0
     assert [value for _, value, *_ in read(lab, "west", "east.again")] == [*values(10), *values(4, 100)]
+
+
+def test_a_source_that_was_cut_stops_until_that_is_accepted(lab: Layout) -> None:
+    make_topic(lab, "east", "cut")
+    write(lab, "east", "cut", values(20))
+    running = PartitionCopier(ordered(lab, "cut"))
+    assert running.work(20, 5.0).copied == 20
+    assert kill_target(lab, "east.kafka").bit
+    # Power was lost, too: what had not been flushed is gone, and new records take the old offsets.
+    assert cut_unflushed_tail(lab.folder_of("east.kafka.1") / "data", ["cut"]).records == 20
+    start_target(lab, "east.kafka")
+    write(lab, "east", "cut", values(5, 100))
+    stopped = wait_until("it is seen", lambda: find_stopped(running), Deadline.after(60))
+    assert (stopped.kind, stopped.copied) == ("truncated", 0)
+    assert "the source ends at 5, and was copied up to 20" in stopped.note
+    assert copy_all(ordered(lab, "cut", "b")).kind == "truncated"
+    accepted = copy_all(ordered(lab, "cut", "c", accepted=Kind.TRUNCATED))
+    assert (accepted.copied, "up to 4 is taken for copied" in accepted.note) == (0, True)
+    write(lab, "east", "cut", values(3, 200))
+    assert copy_all(ordered(lab, "cut", "d")).copied == 3
+    assert [value for _, value, *_ in read(lab, "west", "east.cut")] == [*values(20), *values(3, 200)]
 
 
 def test_what_retention_took_before_it_was_copied_is_counted_and_never_skipped_silently(lab: Layout) -> None:

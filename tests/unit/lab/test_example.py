@@ -69,6 +69,14 @@ def test_only_the_site_that_has_the_cluster_runs_on_it(tmp_path: Path) -> None:
     assert load(tmp_path / "zerotail.yaml").spark.master == "local[2]"
 
 
+def test_a_stretched_lab_says_that_there_is_one_cluster_and_nothing_to_run(tmp_path: Path) -> None:
+    layout = written(LabSettings(tmp_path, stretch=True))
+    configuration = load(tmp_path / "zerotail.yaml")
+    assert configuration.clusters["wide"].bootstrap == layout.wide_bootstrap
+    assert [mirror.topology for mirror in configuration.mirrors] == ["stretch"]
+    assert not configuration.stages
+
+
 def test_what_is_removed_is_the_example_and_nothing_else(tmp_path: Path) -> None:
     settings = LabSettings(tmp_path)
     written(settings)

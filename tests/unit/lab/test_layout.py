@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from zerotail.errors import Misused, Refused
+from zerotail.lab.broker import server_properties
 from zerotail.lab.layout import (
     LabSettings,
     Layout,
@@ -63,6 +64,19 @@ def test_the_spark_cluster_is_there_on_demand_unless_up_starts_it(tmp_path: Path
     assert plan_layout(settings, ports).on_demand == {"outside.kafka.1", "outside.postgres"}
 
 
+def test_a_stretched_cluster_has_one_node_in_each_of_three_sites(tmp_path: Path) -> None:
+    settings = LabSettings(tmp_path, stretch=True)
+    layout = plan_layout(settings, list(range(20000, 20000 + ports_needed(settings))))
+    nodes = [(place.part, place.node) for place in layout.cluster("east")]
+    assert nodes == [("east.kafka.1", 1), ("west.kafka.1", 2), ("outside.kafka.1", 3)]
+    assert layout.cluster("west") == layout.cluster("east")
+    assert "outside.kafka.1" not in layout.on_demand
+    assert layout.wide_bootstrap.count(",") == 2
+    for place, site in zip(layout.brokers, ("east", "west", "outside"), strict=True):
+        lines = server_properties(layout, place).splitlines()
+        assert {f"broker.rack={site}", "min.insync.replicas=2", "default.replication.factor=3"} <= {*lines}
+
+
 def test_a_target_is_no_prefix_of_a_word(tmp_path: Path) -> None:
     with pytest.raises(Misused, match="no target 'eas'"):
         parts_of(planned(tmp_path), "eas")
@@ -116,7 +130,7 @@ def test_a_lab_of_another_version_or_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lab.json").write_text(text.replace(str(tmp_path), "/elsewhere"))
     with pytest.raises(Refused, match="another folder"):
         require_layout(tmp_path)
-    (tmp_path / "lab.json").write_text(text.replace('"version": 2', '"version": 1'))
+    (tmp_path / "lab.json").write_text(text.replace('"version": 3', '"version": 1'))
     with pytest.raises(Refused, match="another version"):
         require_layout(tmp_path)
 
