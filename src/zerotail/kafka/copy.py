@@ -30,9 +30,8 @@ from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.copy_order import Order, Outcome
-from zerotail.kafka.log import Admin
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
-from zerotail.kafka.reading import READING, peek_committed, read_committed
+from zerotail.kafka.reading import PEEKING, READING, read_committed
 from zerotail.kafka.topic import End, Headers, TopicReader
 from zerotail.kafka.topic import Place as TopicPlace
 
@@ -254,8 +253,8 @@ class PartitionCopier:
         """The place before the fence: whoever wrote last may have left a transaction open."""
         order = self._order
         asked = TopicPartition(order.target_topic, order.partition)
-        client, deadline = _admin(order.target), Deadline.after(_COORDINATOR_SECONDS)
-        return _place_of(*peek_committed(client, order.group, [asked], deadline))
+        client, deadline = _peeking(order.target, order.group), Deadline.after(_COORDINATOR_SECONDS)
+        return _place_of(*read_committed(client, [asked], deadline))
 
     def _read_place(self) -> Place | None:
         """The place behind the fence."""
@@ -298,9 +297,9 @@ class PartitionCopier:
 
 
 @cache
-def _admin(cluster: Cluster) -> Admin:
+def _peeking(cluster: Cluster, group: str) -> Consumer:
     """One for all copiers of a process: it is asked once when a partition is opened."""
-    return Admin(cluster)
+    return Consumer({**PEEKING, **cluster.for_client(), "group.id": group})
 
 
 def _place_of(found: TopicPartition) -> Place | None:
