@@ -55,7 +55,8 @@ _AT_ONCE = 10_000
 _END_WITH_PLACE = 4096
 """How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
 _GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
-_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FATAL)
+"""A producer that was fenced says so once; whatever it is asked afterwards fails as fatal."""
 _quiet = logging.Logger("librdkafka", logging.CRITICAL + 1)
 """A fence is logged as fatal at every level; what matters of it is in the outcome."""
 _ERRORS = (KafkaException, SystemError)  # a fatal error behind a callback comes out as a SystemError
