@@ -30,9 +30,8 @@ from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.copy_order import Order, Outcome
-from zerotail.kafka.log import Admin
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
-from zerotail.kafka.reading import READING, peek_committed, read_committed
+from zerotail.kafka.reading import PEEKING, READING, read_committed
 from zerotail.kafka.topic import End, Headers, TopicReader
 from zerotail.kafka.topic import Place as TopicPlace
 
@@ -56,7 +55,8 @@ _AT_ONCE = 10_000
 _END_WITH_PLACE = 4096
 """How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
 _GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
-_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FATAL)
+"""A producer that was fenced says so once; whatever it is asked afterwards fails as fatal."""
 _quiet = logging.Logger("librdkafka", logging.CRITICAL + 1)
 """A fence is logged as fatal at every level; what matters of it is in the outcome."""
 _ERRORS = (KafkaException, SystemError)  # a fatal error behind a callback comes out as a SystemError
@@ -254,8 +254,8 @@ class PartitionCopier:
         """The place before the fence: whoever wrote last may have left a transaction open."""
         order = self._order
         asked = TopicPartition(order.target_topic, order.partition)
-        client, deadline = _admin(order.target), Deadline.after(_COORDINATOR_SECONDS)
-        return _place_of(*peek_committed(client, order.group, [asked], deadline))
+        client, deadline = _peeking(order.target, order.group), Deadline.after(_COORDINATOR_SECONDS)
+        return _place_of(*read_committed(client, [asked], deadline))
 
     def _read_place(self) -> Place | None:
         """The place behind the fence."""
@@ -298,9 +298,9 @@ class PartitionCopier:
 
 
 @cache
-def _admin(cluster: Cluster) -> Admin:
+def _peeking(cluster: Cluster, group: str) -> Consumer:
     """One for all copiers of a process: it is asked once when a partition is opened."""
-    return Admin(cluster)
+    return Consumer({**PEEKING, **cluster.for_client(), "group.id": group})
 
 
 def _place_of(found: TopicPartition) -> Place | None:

@@ -33,8 +33,10 @@ class ReaderMeasures:
         brokers = told.get("brokers", {}).values()
         fetches = float(sum(broker.get("req", {}).get("Fetch", 0) for broker in brokers))
         now = (told["ts"] / _MICROSECONDS, fetches, float(told.get("rxmsg_bytes", 0)))
-        if self._last is not None and now[0] > self._last[0]:
-            seconds, count, size = (after - before for after, before in zip(now, self._last, strict=True))
+        # The first telling counts from the client's beginning: a short load may be over when it comes.
+        last = self._last or ((told["ts"] - told.get("age", 0)) / _MICROSECONDS, 0.0, 0.0)
+        if now[0] > last[0]:
+            seconds, count, size = (after - before for after, before in zip(now, last, strict=True))
             self.values["fetch-rate"] = count / seconds
             average = size / count if count else 0.0
             self.values["fetch-size-avg"] = average

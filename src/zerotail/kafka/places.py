@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as LateError
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from zerotail.core.copying import Place, Run, read_place
@@ -18,7 +18,7 @@ from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.copy_order import place_group
 from zerotail.kafka.log import Admin
-from zerotail.kafka.reading import ask_coordinator, peek_committed
+from zerotail.kafka.reading import PEEKING, ask_coordinator, read_committed
 
 _ANSWER_SECONDS = 5.0
 _COORDINATOR_SECONDS = 15.0
@@ -46,6 +46,7 @@ class Places:
         self._name = name
         if not somebody_listens(cluster.bootstrap):
             raise Unavailable(f"nobody listens at {cluster.bootstrap}, the cluster {name}.", code="ZT550")
+        self._cluster = cluster
         self._client = Admin(cluster)
 
     def read(self, flow: Flow) -> dict[Partition, Place]:
@@ -56,14 +57,24 @@ class Places:
 
     def committed(self, group: str, wanted: Callable[[str], bool]) -> dict[Partition, tuple[int, str]]:
         """The offsets that a consumer group has committed in the topics that are wanted, with their metadata."""
+        client = Consumer({**PEEKING, **self._cluster.for_client(), "group.id": group})
         try:
-            found = peek_committed(self._client, group, None, Deadline.after(_COORDINATOR_SECONDS))
+            topics = client.list_topics(timeout=_ANSWER_SECONDS).topics
+            asked = [
+                TopicPartition(name, number)
+                for name, topic in topics.items()
+                if wanted(name)
+                for number in topic.partitions
+            ]
+            found = read_committed(client, asked, Deadline.after(_COORDINATOR_SECONDS))
         except KafkaException as error:
             raise self._translated(error) from error
+        finally:
+            client.close()
         return {
             (TopicName(one.topic), PartitionNumber(one.partition)): (one.offset, one.metadata or "")
             for one in found
-            if one.offset >= 0 and wanted(one.topic)
+            if one.offset >= 0
         }
 
     def bounds(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[Offset, Offset]]:

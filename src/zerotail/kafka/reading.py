@@ -10,21 +10,12 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.cursor import SETTINGS
-from zerotail.kafka.log import Admin
 
 READING: Final = {
     **SETTINGS,
@@ -35,6 +26,9 @@ READING: Final = {
     "queued.min.messages": 200_000,
     "queued.max.messages.kbytes": 131_072,
 }
+PEEKING: Final = {**READING, "isolation.level": "read_uncommitted"}
+"""For a look at what a group has committed last, whatever transaction is still open. The stable answer is kept back
+until that has ended; one of a writer that was killed ends when the next one fences it, or after a minute."""
 _COMING_UP = (
     KafkaError._WAIT_COORD,
     KafkaError.NOT_COORDINATOR,
@@ -63,26 +57,9 @@ def ask_coordinator(ask: Callable[[float], list[TopicPartition]], deadline: Dead
         time.sleep(min(_AGAIN_SECONDS, deadline.seconds_left))
 
 
-def peek_committed(
-    client: Admin, group: str, asked: list[TopicPartition] | None, deadline: Deadline
-) -> list[TopicPartition]:
-    """What a group has committed last, everywhere or for these partitions, whatever transaction is still open.
-
-    The stable answer is kept back until an open transaction has ended; that of a killed writer ends when the next one
-    fences it, or after a minute.
-    """
-
-    def ask(seconds: float) -> list[TopicPartition]:
-        request = [ConsumerGroupTopicPartitions(group, asked)]
-        answers = client.list_consumer_group_offsets(request, require_stable=False, request_timeout=seconds)
-        return list(answers[group].result().topic_partitions)
-
-    return ask_coordinator(ask, deadline)
-
-
 def read_committed(client: Consumer, asked: list[TopicPartition], deadline: Deadline) -> list[TopicPartition]:
-    """What the client's group has committed for these partitions, no transaction being open there."""
-    return ask_coordinator(lambda seconds: client.committed(asked, seconds), deadline)
+    """What the client's group has committed for these partitions."""
+    return ask_coordinator(lambda seconds: client.committed(asked, seconds), deadline) if asked else []
 
 
 def partition_numbers(cluster: Cluster, topic: str) -> list[int]:

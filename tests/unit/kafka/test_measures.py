@@ -33,6 +33,12 @@ def test_a_reader_that_fetched_nothing_has_no_average() -> None:
     assert measures.values["fetch-size-avg"] == 0
 
 
+def test_what_was_fetched_before_the_first_telling_counts() -> None:
+    measures = ReaderMeasures()
+    measures.take(json.dumps({**json.loads(reader_told(9, 10, 1000)), "age": 2e6}))
+    assert (measures.values["fetch-rate"], measures.values["fetch-size-max"]) == (5, 100)
+
+
 def test_batches_requests_and_retries_of_a_writer() -> None:
     measures = WriterMeasures()
     for seconds, retries, size in ((1, 0, 900), (3, 8, 500)):
