@@ -14,7 +14,7 @@ from typing import Any
 from zerotail.channel.configured import outside_channels
 from zerotail.code import load_object
 from zerotail.config import Configuration, TopicChannel
-from zerotail.core.identity import ChannelName
+from zerotail.core.identity import ChannelName, PartitionNumber, StageName
 from zerotail.core.receiver import ReceiverClass
 from zerotail.core.takeover import Strategy
 from zerotail.failover.takeover import Pipeline
@@ -49,15 +49,8 @@ def read_pipeline(
 ) -> Pipeline:
     """What the configuration names, with the partitions and producer numbers that a database knows."""
     stages = [
-        Stage(
-            name,
-            partition,
-            settings.consumes,
-            HandlerByName(settings.handler),
-            "",
-            _targets(configuration, settings.emits),
-        )
-        for name, settings in configuration.stages.items()
+        stage_at(configuration, name, partition)
+        for name in configuration.stages
         for partition in find_partitions(connection, name)
     ]
     lanes = find_lanes(connection, outside_channels(configuration))
@@ -69,6 +62,13 @@ def read_pipeline(
         strategy=strategy,
         rebuild=rebuild,
     )
+
+
+def stage_at(configuration: Configuration, name: StageName, partition: PartitionNumber) -> Stage:
+    """One partition of a configured stage; a replay goes by the versions in the journal."""
+    settings = configuration.stages[name]
+    handler = HandlerByName(settings.handler)
+    return Stage(name, partition, settings.consumes, handler, "", _targets(configuration, settings.emits))
 
 
 def transforms_of(configuration: Configuration) -> dict[str, Callable[[bytes], bytes]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from zerotail.config import Configuration
 from zerotail.core.identity import PartitionNumber, SiteName, TopicName
 from zerotail.errors import Misused
-from zerotail.operate.pipeline import transforms_of
+from zerotail.operate.pipeline import stage_at, transforms_of
 from zerotail.restore.place import Place
 from zerotail.restore.rebuild import Rebuild
 from zerotail.restore.seen import Seen
-from zerotail.running.parts import consumer_of, plan_parts
+from zerotail.running.parts import consumer_of
 from zerotail.running.prepare import cluster_of, topics_of
 
 
@@ -43,5 +43,4 @@ def places_of(configuration: Configuration, site: SiteName, topic: str, partitio
 
 def rebuild_of(configuration: Configuration, seen: Seen) -> Rebuild:
     """What rebuilds the state of the stage that reads a place, with the configured handler."""
-    (part,) = plan_parts(configuration, (), [seen.place.stage]).stages
-    return Rebuild(part.at(seen.place.partition), seen.recorded.journal)
+    return Rebuild(stage_at(configuration, seen.place.stage, seen.place.partition), seen.recorded.journal)
