@@ -18,6 +18,7 @@ and are taken back when they are next: the log is read once, whatever its disord
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -117,6 +118,8 @@ class _Bounded:
         self._spill = spill
         self._spilled: dict[ProducerNumber, int] = {}
         """Producers whose records are spilled, each with the first serial behind what was put there."""
+        self._waiting: Counter[ProducerNumber] = Counter()
+        """How many of each are there."""
 
     @property
     def _aside(self) -> Collection[ProducerNumber]:
@@ -139,7 +142,7 @@ class _Bounded:
         rest = self._poll_lead() if self._rest is None else self._rest
         if not len(rest):
             return
-        passing = self._merge.count_in_order(rest.producers, rest.serials)
+        passing = self._count_passing(rest)
         intake = None if worth_passing(passing, rest) else self._plan_within_limit(rest, passing)
         if intake is not None:
             taken = len(intake.batch)
@@ -149,6 +152,13 @@ class _Bounded:
             taken = passing
             yield from pass_in_order(self._merge, rest.slice(0, passing), self._tally, self._aside)
         self._rest = rest.slice(taken) if taken < len(rest) else None
+
+    def _count_passing(self, rest: Batch) -> int:
+        """How many of the first rows are next. One whose twin waits in the spill is not: the log repeats it."""
+        passing = self._merge.count_in_order(rest.producers, rest.serials)
+        waiting = [producer for producer, count in self._waiting.items() if count]
+        twins = np.isin(rest.producers[:passing], waiting) if waiting else np.zeros(0, bool)
+        return int(twins.argmax()) if twins.any() else passing
 
     def _plan_within_limit(self, rest: Batch, passing: int) -> Intake | None:
         """The first rows of the rest: all, or a step. If they do not fit, producers are evicted until they
@@ -182,6 +192,7 @@ class _Bounded:
             self._spilled[fullest] = merge.expected(fullest)
             for piece in merge.take_out(fullest) if merge.held_messages(fullest) else ():
                 self._spill.put(fullest, piece)
+                self._waiting[fullest] += piece.num_rows
                 self._tally.count(spilled=piece.num_rows)
             return
         offsets = intake.batch.offsets
@@ -219,12 +230,14 @@ class _Bounded:
             self._spilled[producer] = expected + count
             if count:
                 self._spill.put(producer, batch.rows(mine[admitted.news]))
+                self._waiting[producer] += count
 
     def _take_back(self, producer: ProducerNumber) -> pa.RecordBatch | None:
         return None if self._spill is None else self._spill.take(producer)
 
     def _release_spilled(self, producer: ProducerNumber, records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take in records that were spilled; they have waited, if not in the cache."""
+        self._waiting[producer] -= records.num_rows
         self._merge.put(producer, records)
         self._tally.count(first_hits=-records.num_rows, cache_hits=records.num_rows)
         yield from release(self._merge, self._tally, self._aside)
