@@ -19,7 +19,7 @@ from property.logs import (
     values_of,
 )
 from zerotail.core.identity import ProducerNumber
-from zerotail.core.order import Order
+from zerotail.core.order import Order, Runs
 from zerotail.core.refill import merge_sources
 from zerotail.core.restoration import CacheLimit, Restored, bounded, scatter, skip, unbounded
 from zerotail.errors import Refused
@@ -56,6 +56,12 @@ def test_with_a_place_to_spill_to_the_log_is_read_once_and_no_limit_is_passed(
     assert found.total == len(order)
     assert found.total + found.repeats + found.gaps + found.beyond + found.foreign <= found.records_read
     assert not any(spill.records.values())
+
+
+def test_a_record_that_the_log_repeats_does_not_pass_beside_its_twin_in_the_spill() -> None:
+    order = Order(Runs.of([(ProducerNumber(producer), 1) for producer in (1, 2, 0, 2)]))
+    log = ListLog([(0, 1), (2, 1), (1, 1), (2, 1), (2, 2)], [])
+    assert values_of(bounded(order, log, CacheLimit(0, 0), ListSpill())) == values_in_order(order)
 
 
 @given(refilled(), st.lists(st.integers(1, 30), min_size=1, max_size=5))
@@ -215,8 +221,6 @@ def test_scatter_restores_any_permutation_even_of_one_producer(data: st.DataObje
 
 
 def test_the_reference_program_agrees_with_the_example_of_the_notes() -> None:
-    from zerotail.core.order import Runs
-
     order = Order(Runs.of([(1, 2), (2, 2), (1, 1)]))
     found = by_the_notes(order, [(2, 1), (2, 2), (1, 1), (1, 2), (1, 3)])
     assert (found.first_hits, found.cache_hits, found.peak_cache_messages) == (3, 2, 2)
