@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,8 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, create_topic
 from zerotail.lab.database import dsn
-from zerotail.lab.layout import Layout
+from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import one_row, session
 
 NAME = "pair"
@@ -171,6 +172,21 @@ def two_sites(lab: Layout, folder: Path, **takeover: list[str]) -> Iterator[Site
         for site in list(sites.processes):
             sites.processes[site].send_signal(signal.SIGCONT)
             sites.kill(site)
+
+
+@contextmanager
+def working_sites(folder: Path, started: Sequence[str], instructions: int) -> Iterator[Sites]:
+    """A lab of its own with a flow that is at work in east, in which so many instructions have arrived."""
+    layout = bring_up(LabSettings(folder / "lab"))
+    try:
+        with two_sites(layout, folder) as sites:
+            for site in started:
+                sites.start(site)
+            sites.insert("east", instructions)
+            sites.wait_until_all_arrived("east")
+            yield sites
+    finally:
+        take_down(folder / "lab")
 
 
 def _content(lab: Layout, system: System, at: str, takeover: dict[str, list[str]]) -> dict[str, Any]:

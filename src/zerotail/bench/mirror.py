@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import median
 from threading import Thread
 
+from zerotail.bench.maker import running_maker
 from zerotail.bench.processor import cpu_seconds
 from zerotail.bench.result import MirrorResult
 from zerotail.core.identity import PartitionNumber, TopicName
-from zerotail.core.topology import plan_flows
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unfinished
 from zerotail.kafka.catalogue import Catalogue
@@ -33,8 +33,6 @@ from zerotail.kafka.places import Places
 from zerotail.lab.clusters import temporary_clusters
 from zerotail.lab.layout import Layout
 from zerotail.mirror.load import make_load
-from zerotail.mirror.maker import MakerSettings
-from zerotail.mirror.maker_run import MakerRun
 from zerotail.mirror.topics import TopicPlan
 
 RATIO = 2.0
@@ -173,24 +171,8 @@ def _running(lab: Layout, scratch: Path, engine: str, topic: str) -> Iterator[Ca
     """One engine for the length of a block, beside the link, which would slow both; yields who it is."""
     if engine == "mm2":
         clusters = {site: Cluster(lab.bootstrap(site)) for site in ("east", "west")}
-        flows = plan_flows(
-            topic,
-            "active-passive",
-            ["east"],
-            ["west"],
-            patterns=[topic],
-            names="identity",
-            engine="mm2",
-            clusters=clusters,
-        )
-        maker = MakerRun(flows, clusters, scratch / topic, lambda _line: None, MakerSettings(copies=1))
-        thread = Thread(target=maker.run)
-        thread.start()
-        try:
+        with running_maker(topic, clusters, [topic], scratch / topic) as maker:
             yield lambda: maker.processes[0].pid or 0
-        finally:
-            maker.stop()
-            thread.join()
         return
     config = scratch / f"{topic}.yaml"
     config.write_text(_configuration(lab, topic))

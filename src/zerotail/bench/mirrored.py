@@ -22,10 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
+from zerotail.bench.maker import running_maker
 from zerotail.bench.mirrored_consumer import CHANNEL
 from zerotail.bench.result import MirroredRound
 from zerotail.core.identity import TopicName
-from zerotail.core.topology import plan_flows
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unfinished
 from zerotail.kafka.cluster import Cluster
@@ -36,8 +36,6 @@ from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
 from zerotail.lab.up import temporary_lab
-from zerotail.mirror.maker import MakerSettings
-from zerotail.mirror.maker_run import MakerRun
 
 TOPIC, GROUP = TopicName("payments-mirrored"), "settle"
 _PATIENCE_SECONDS = 120.0
@@ -54,7 +52,7 @@ class Business:
         self._writer = AnsweredWriter(cluster, TOPIC)
         self._rate = rate
         self._stop = Event()
-        self._thread = Thread(target=self._give, name="business", daemon=True)
+        self._thread: Thread | None = None
         self.given = 0
 
     def start(self) -> None:
@@ -66,7 +64,8 @@ class Business:
     def stop(self) -> None:
         """Give nothing more for now."""
         self._stop.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def move_to(self, cluster: Cluster) -> int:
         """Write to another cluster from now on, first what got no answer; how many those were."""
@@ -96,7 +95,7 @@ def fail_over_once(rate: float, tell: Tell) -> MirroredRound:
         clusters = {site: Cluster(layout.bootstrap(site)) for site in ("east", "west")}
         create_topic(admin_client(clusters["east"]), TOPIC, TopicSettings(1, 1))
         business = Business(clusters["east"], rate)
-        with _running_maker(clusters, Path(scratch)):
+        with running_maker("mirrored", clusters, [TOPIC], Path(scratch)):
             with _consumer(layout, "east"):
                 business.start()
                 _wait_for(layout, _BEFORE)
@@ -131,29 +130,6 @@ def fail_over_once(rate: float, tell: Tell) -> MirroredRound:
         takeover_seconds=round(first_at - asked_at, 3),
         outage_seconds=round(first_at - fault_at, 3),
     )
-
-
-@contextmanager
-def _running_maker(clusters: dict[str, Cluster], folder: Path) -> Iterator[None]:
-    """MirrorMaker 2 from east to west, for the length of a block."""
-    flows = plan_flows(
-        "mirrored",
-        "active-passive",
-        ["east"],
-        ["west"],
-        patterns=[TOPIC],
-        names="identity",
-        engine="mm2",
-        clusters=clusters,
-    )
-    maker = MakerRun(flows, clusters, folder, lambda _line: None, MakerSettings(copies=1))
-    thread = Thread(target=maker.run, name="mirrormaker")
-    thread.start()
-    try:
-        yield
-    finally:
-        maker.stop()
-        thread.join()
 
 
 @contextmanager

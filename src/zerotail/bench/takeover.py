@@ -34,7 +34,7 @@ from zerotail.lab.up import temporary_lab
 from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.extent import read_extents
 from zerotail.postgres.segment import all_rows
-from zerotail.spark.following import FOLLOWED
+from zerotail.running.prepare import FOLLOWED
 
 TARGET_MEDIAN_SECONDS = 2.0
 TARGET_WORST_SECONDS = 5.0

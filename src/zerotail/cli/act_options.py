@@ -16,7 +16,6 @@ from zerotail.cli.output import print_answer, print_json, say
 from zerotail.errors import Refused
 
 if TYPE_CHECKING:
-    from zerotail.config import Configuration
     from zerotail.operate.act import ActReport, Operator
     from zerotail.operate.plan import ActPlan
     from zerotail.operate.status import ActStatus
@@ -47,15 +46,12 @@ def confirm_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def operator_of(path: str | None, state: str | None) -> Operator:
     """Who acts, with which configuration; progress is not told yet."""
-    from zerotail.code import find_code_beside
-    from zerotail.config import find_configuration_file, load
+    from zerotail.cli.configured import load_with_code
     from zerotail.operate.act import Operator
     from zerotail.operate.notebook import Notebook, state_folder
 
-    file = find_configuration_file(path)
     # What is appended to a topic went through a transform; what is rebuilt goes through a handler.
-    find_code_beside(file)
-    configuration: Configuration = load(str(file))
+    configuration = load_with_code(path)
     folder = Path(state) if state else state_folder(configuration.name, os.environ)
     return Operator(configuration, Notebook(folder), _user())
 

@@ -81,13 +81,12 @@ def chosen_transforms(config: str | None, dsn: str | None) -> dict[str, Callable
     """What producers make of their rows, by name; only a configuration knows, `--dsn` means that there are none."""
     if dsn is not None:
         return {}
-    from zerotail.code import find_code_beside, load_object
-    from zerotail.config import find_configuration_file, load
+    from zerotail.cli.configured import load_with_code
+    from zerotail.code import load_object
 
-    find_code_beside(find_configuration_file(config))
     return {
         str(name): load_object(producer.transform, f"producer {name}")
-        for name, producer in load(config).producers.items()
+        for name, producer in load_with_code(config).producers.items()
         if producer.transform is not None
     }
 

@@ -102,17 +102,14 @@ def replay(
 
     Names the first difference with its place. Exits with 0 when there is none, with 1 when there is one.
     """
-    from zerotail.code import find_code_beside
-    from zerotail.config import find_configuration_file, load
+    from zerotail.cli.configured import load_with_code
     from zerotail.postgres.verification import find_places
     from zerotail.running.parts import plan_parts
     from zerotail.running.shadow import Shadow
 
     if dsn is not None:
         raise Misused("a replay needs the handlers, which only a configuration names; leave out --dsn.")
-    file = find_configuration_file(config)
-    find_code_beside(file)
-    parts = {part.name: part for part in plan_parts(load(str(file)), (), None).stages}
+    parts = {part.name: part for part in plan_parts(load_with_code(config), (), None).stages}
     database, transforms = chosen_database(config, site, dsn), chosen_transforms(config, dsn)
     with _looking_at(database) as connection:
         places = _require_places([*find_places(connection, stage, partition)], database)

@@ -58,7 +58,7 @@ def plan(as_json: bool, **asked: Any) -> None:
     from zerotail.restore import plan_restore
     from zerotail.restore.report import RestorePlan
 
-    site, places, wish = _asked(**asked)
+    _, site, places, wish = _asked(**asked)
     seen = [plan_restore(place, wish) for place in places]
     found = RestorePlan(site, asked["topic"], wish.memory_bytes, tuple(one.plan for one in seen))
     if as_json:
@@ -85,12 +85,11 @@ def run(check: str, rebuild_state: bool, as_json: bool, **asked: Any) -> None:
     """
     from zerotail.restore.report import RestoreReport
 
-    site, places, wish = _asked(**asked)
+    configuration, site, places, wish = _asked(**asked)
     if wish.spark:
         from zerotail.restore.configured import rebuild_of
         from zerotail.spark.restore_job import restore_with_spark
 
-        configuration = _configuration(asked["config"])
         done = restore_with_spark(
             configuration,
             places,
@@ -100,7 +99,7 @@ def run(check: str, rebuild_state: bool, as_json: bool, **asked: Any) -> None:
             make_rebuild=partial(rebuild_of, configuration) if rebuild_state else None,
         )
     else:
-        done = tuple(_run_one(asked["config"], place, wish, check == "values", rebuild_state) for place in places)
+        done = tuple(_run_one(configuration, place, wish, check == "values", rebuild_state) for place in places)
     report = RestoreReport(site, asked["topic"], done)
     if as_json:
         print_json("restore-report", report)
@@ -108,32 +107,18 @@ def run(check: str, rebuild_state: bool, as_json: bool, **asked: Any) -> None:
         print_answer(_told_report(report))
 
 
-def _run_one(config: str | None, place: Place, wish: Wish, check_values: bool, rebuild_state: bool) -> PartitionReport:
-    from dataclasses import replace
-
-    from zerotail.restore import plan_restore, run_restore
+def _run_one(
+    configuration: Configuration, place: Place, wish: Wish, check_values: bool, rebuild_state: bool
+) -> PartitionReport:
+    from zerotail.restore import plan_restore
+    from zerotail.restore.configured import restore_seen
     from zerotail.restore.rebuild import require_all_read
 
     seen = plan_restore(place, wish)
     if rebuild_state:
         require_all_read(seen)
     say(f"restore: partition {place.partition} of {seen.recorded.topic}: {seen.plan.chosen}, {seen.plan.reason}")
-    if not rebuild_state:
-        return run_restore(seen, check_values=check_values)
-    from zerotail.restore.configured import rebuild_of
-
-    rebuild = rebuild_of(_configuration(config), seen)
-    done = run_restore(seen, check_values=check_values, consume=rebuild.consume)
-    return replace(done, state_digest=rebuild.require_stored_state(place.dsn))
-
-
-def _configuration(config: str | None) -> Configuration:
-    from zerotail.code import find_code_beside
-    from zerotail.config import find_configuration_file, load
-
-    file = find_configuration_file(config)
-    find_code_beside(file)
-    return load(str(file))
+    return restore_seen(configuration, seen, rebuild=rebuild_state, check_values=check_values)
 
 
 def _asked(
@@ -147,7 +132,8 @@ def _asked(
     engine: str,
     site: str | None,
     config: str | None,
-) -> tuple[SiteName, list[Place], Wish]:
+) -> tuple[Configuration, SiteName, list[Place], Wish]:
+    from zerotail.cli.configured import load_with_code
     from zerotail.config.problem import Unfit
     from zerotail.config.scalar import read_size
     from zerotail.core.identity import TopicName
@@ -159,7 +145,7 @@ def _asked(
         raise Misused("--memory and --cache both limit what waits; give one of them.", code="ZT143")
     if into is not None and into == topic:
         raise Misused(f"--into {into} is the topic itself; without --into it is completed in place.", code="ZT144")
-    configuration = _configuration(config)
+    configuration = load_with_code(config)
     chosen = configuration.preferred_site if site is None else next((s for s in configuration.sites if s == site), None)
     if chosen is None:
         raise Misused(f"there is no site {site!r}; the configuration has {' and '.join(configuration.sites)}.")
@@ -175,7 +161,7 @@ def _asked(
         into=None if into is None else TopicName(into),
         spill=spill,
     )
-    return chosen, places_of(configuration, chosen, topic, partition), wish
+    return configuration, chosen, places_of(configuration, chosen, topic, partition), wish
 
 
 def _told_plan(found: RestorePlan) -> str:

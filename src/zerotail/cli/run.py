@@ -128,12 +128,10 @@ def run_follower(site: str, path: str | None, shadow: bool, as_json: bool) -> in
 def run_watcher(site: str, path: str | None, state: str | None, as_json: bool) -> int:
     """At a standby: take over by itself when the active site is silent; needs `takeover.automatic: on`."""
     from zerotail.cli.act_options import operator_of
-    from zerotail.code import find_code_beside
     from zerotail.operate.watcher import Watcher
 
     configuration, file = _load(path)
     where = _site(configuration, site)
-    find_code_beside(file)
     with _reporter(configuration, site) as reporter:
         watcher = Watcher(operator_of(file, state), where, _tell, reporter.say)
         return _until_stopped("watcher", site, watcher.run, watcher.stop, as_json)

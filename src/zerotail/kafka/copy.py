@@ -252,16 +252,17 @@ class PartitionCopier:
 
     def _peek_place(self) -> Place | None:
         """The place before the fence: whoever wrote last may have left a transaction open."""
-        order = self._order
-        asked = TopicPartition(order.target_topic, order.partition)
-        client, deadline = _peeking(order.target, order.group), Deadline.after(_COORDINATOR_SECONDS)
-        return _place_of(*read_committed(client, [asked], deadline))
+        return self._place_seen_by(_peeking(self._order.target, self._order.group))
 
     def _read_place(self) -> Place | None:
         """The place behind the fence."""
         assert self._places is not None  # noqa: S101 - opened
+        return self._place_seen_by(self._places)
+
+    def _place_seen_by(self, client: Consumer) -> Place | None:
         asked = TopicPartition(self._order.target_topic, self._order.partition)
-        return _place_of(*read_committed(self._places, [asked], Deadline.after(_COORDINATOR_SECONDS)))
+        (found,) = read_committed(client, [asked], Deadline.after(_COORDINATOR_SECONDS))
+        return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
 
     def _read_end(self, place: Place | None) -> TargetEnd:
         """The last copy in the target's partition; what this run has written itself it need not read again."""
@@ -301,10 +302,6 @@ class PartitionCopier:
 def _peeking(cluster: Cluster, group: str) -> Consumer:
     """One for all copiers of a process: it is asked once when a partition is opened."""
     return Consumer({**PEEKING, **cluster.for_client(), "group.id": group})
-
-
-def _place_of(found: TopicPartition) -> Place | None:
-    return read_place(found.offset, found.metadata or "") if found.offset >= 0 else None
 
 
 def _is_fence(error: Exception) -> bool:

@@ -16,7 +16,7 @@ from zerotail.kafka.reading import READING, read_whole
 
 _ANSWER_SECONDS = 10.0
 _READ_SECONDS = 120.0
-_WRITING = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+WRITING = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
 
 
 class Feeder:
@@ -24,7 +24,7 @@ class Feeder:
 
     def __init__(self, cluster: Cluster, topic: str, **settings: Any) -> None:
         named = {name.replace("_", "."): value for name, value in settings.items()}
-        self._client = Producer({**_WRITING, **cluster.for_client(), **named})
+        self._client = Producer({**WRITING, **cluster.for_client(), **named})
         self._topic = topic
         self.acknowledged = 0
         self.failed = 0

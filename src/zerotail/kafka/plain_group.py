@@ -13,8 +13,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.feed import WRITING
 
-_WRITING = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
 _READING = {
     "auto.offset.reset": "earliest",
     "isolation.level": "read_committed",
@@ -29,7 +29,7 @@ class AnsweredWriter:
     """Appends messages to one partition; knows of each number whether it was acknowledged."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
-        self._client = Producer({**_WRITING, **cluster.for_client(), "delivery.timeout.ms": 60_000})
+        self._client = Producer({**WRITING, **cluster.for_client(), "delivery.timeout.ms": 60_000})
         self._topic = topic
         self._open: dict[int, bytes] = {}
         self._lock = Lock()

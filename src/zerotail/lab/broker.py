@@ -108,19 +108,21 @@ def require_java() -> str:
 
 
 def format_broker(layout: Layout, place: BrokerPlace, cluster_id: str) -> None:
-    """Write the node's settings and let Kafka's own tool prepare its data folder."""
+    """Prepare the folder of a lab's node, which remembers the id of its cluster."""
     folder = layout.folder_of(place.part)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "server.properties").write_text(server_properties(layout, place))
-    (folder / "log4j2.properties").write_text(LOGGING)
     (folder / "cluster-id").write_text(cluster_id)
+    format_node(layout.path, place.part, folder, server_properties(layout, place), cluster_id)
+
+
+def format_node(lab: Path, part: str, folder: Path, properties: str, cluster_id: str) -> None:
+    """Write a node's settings and let Kafka's own tool prepare its data folder."""
+    (folder / "server.properties").write_text(properties)
+    (folder / "log4j2.properties").write_text(LOGGING)
     done = subprocess.run(
-        [
-            *java_command(),
-            *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "server.properties"),
-        ],
+        [*java_command(), "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "server.properties"],
         cwd=folder,
-        env=marked_environment(layout.path, place.part, ENVIRONMENT),
+        env=marked_environment(lab, part, ENVIRONMENT),
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,
@@ -128,7 +130,7 @@ def format_broker(layout: Layout, place: BrokerPlace, cluster_id: str) -> None:
     )
     if done.returncode != 0:
         said = (done.stdout + done.stderr).strip().splitlines()
-        raise Unfinished(f"{place.part} could not be formatted: {said[-1] if said else 'no reason given'}")
+        raise Unfinished(f"{part} could not be formatted: {said[-1] if said else 'no reason given'}")
 
 
 def find_cluster_id(layout: Layout, cluster: str) -> str | None:

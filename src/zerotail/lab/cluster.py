@@ -8,7 +8,6 @@ these returns when the kernel shows that it took effect.
 from __future__ import annotations
 
 import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +18,9 @@ from pathlib import Path
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unfinished
 from zerotail.kafka.admin import wait_until_brokers_live
-from zerotail.lab.broker import ENVIRONMENT, LOGGING, java_command, new_cluster_id
+from zerotail.lab.broker import ENVIRONMENT, format_node, java_command, new_cluster_id
 from zerotail.lab.ports import release_ports, reserve_ports
-from zerotail.lab.process import Command, Process, kill, marked_environment, processes_of, send, start
+from zerotail.lab.process import Command, Process, kill, processes_of, send, start
 
 BROKERS = (1, 2, 3)
 CONTROLLER = 9
@@ -112,20 +111,7 @@ def _format(cluster: BrokerCluster, number: int, identity: str) -> None:
     folder.mkdir()
     settings = _controller_settings(cluster) if number == CONTROLLER else _broker_settings(cluster, number)
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
-    (folder / "server.properties").write_text(text)
-    (folder / "log4j2.properties").write_text(LOGGING)
-    done = subprocess.run(
-        [*java_command(), "kafka.tools.StorageTool", "format", "-t", identity, "-c", "server.properties"],
-        cwd=folder,
-        env=marked_environment(cluster.folder, _part(number), ENVIRONMENT),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()
-        raise Unfinished(f"{_part(number)} could not be formatted: {said[-1] if said else 'no reason given'}")
+    format_node(cluster.folder, _part(number), folder, text, identity)
 
 
 def _shared_settings(cluster: BrokerCluster, number: int) -> dict[str, object]:

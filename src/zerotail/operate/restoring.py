@@ -11,10 +11,9 @@ from functools import partial
 from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.restoration.forecast import RestoreStrategy
-from zerotail.restore.configured import places_of, rebuild_of
+from zerotail.restore.configured import places_of, rebuild_of, restore_seen
 from zerotail.restore.place import Place
 from zerotail.restore.plan import Wish
-from zerotail.restore.run import run_restore
 from zerotail.restore.seen import plan_restore
 
 
@@ -26,13 +25,7 @@ def restore_topic(configuration: Configuration, effect: ports.RestoreTopic) -> p
     wish = Wish(strategy, memory_bytes=int(configuration.restore.memory), spark=strategy is RestoreStrategy.SORT)
     if wish.spark:
         return _sort(configuration, place, wish, rebuild=effect.rebuild)
-    seen = plan_restore(place, wish)
-    if not effect.rebuild:
-        done = run_restore(seen)
-        return ports.TopicRestored(done.outcome.writes, done.records)
-    rebuild = rebuild_of(configuration, seen)
-    done = run_restore(seen, consume=rebuild.consume)
-    rebuild.require_stored_state(place.dsn)
+    done = restore_seen(configuration, plan_restore(place, wish), rebuild=effect.rebuild)
     return ports.TopicRestored(done.outcome.writes, done.records)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zerotail.config import Configuration
 from zerotail.core.identity import PartitionNumber, SiteName, TopicName
 from zerotail.errors import Misused
 from zerotail.operate.pipeline import stage_at, transforms_of
 from zerotail.restore.place import Place
 from zerotail.restore.rebuild import Rebuild
+from zerotail.restore.report import PartitionReport
+from zerotail.restore.run import run_restore
 from zerotail.restore.seen import Seen
 from zerotail.running.parts import consumer_of
 from zerotail.running.prepare import cluster_of, topics_of
@@ -39,6 +43,17 @@ def places_of(configuration: Configuration, site: SiteName, topic: str, partitio
         )
         for number in ([partition] if partition is not None else partitions)
     ]
+
+
+def restore_seen(
+    configuration: Configuration, seen: Seen, *, rebuild: bool, check_values: bool = True
+) -> PartitionReport:
+    """Restore one place on this machine; with `rebuild` through the handler, whose state must come out as stored."""
+    if not rebuild:
+        return run_restore(seen, check_values=check_values)
+    rebuilding = rebuild_of(configuration, seen)
+    done = run_restore(seen, check_values=check_values, consume=rebuilding.consume)
+    return replace(done, state_digest=rebuilding.require_stored_state(seen.place.dsn))
 
 
 def rebuild_of(configuration: Configuration, seen: Seen) -> Rebuild:

@@ -25,6 +25,8 @@ from zerotail.wiring import AdapterSettings
 
 WAITING = "until this site is the active one"
 """Why a part of a standby waits."""
+FOLLOWED = "the topics hold all of the journal"
+"""What a standby says when its follower has caught up."""
 _LOOK_SECONDS = 0.05
 _LOOK_PATIENCE_SECONDS = 5.0
 

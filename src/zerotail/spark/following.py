@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from zerotail.deadline import Deadline
 from zerotail.errors import ZerotailError
-from zerotail.running.prepare import WAITING
+from zerotail.running.prepare import FOLLOWED, WAITING
 from zerotail.running.report import Tell
 from zerotail.spark.kept_query import KeptQuery
 from zerotail.spark.running_follower import RunningFollower
@@ -21,7 +21,6 @@ from zerotail.spark.worker import warm_up
 _LOOK_SECONDS = 0.1
 _FIRST_PASS_SECONDS = 30.0
 """A site that came back after a long absence is warm before its topics are full: a takeover does not need them."""
-FOLLOWED = "the topics hold all of the journal"
 
 
 class Following:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from support.journal import FIRST, Taken
 from support.restoring import EPOCH, Disaster, Kept, cluster_of, disorder, make_disaster, write_log
+from zerotail.bench.maker import running_maker
 from zerotail.core.identity import SiteName
 from zerotail.core.record import Header, digest_of, encode
-from zerotail.core.topology import plan_flows
 from zerotail.deadline import Deadline, wait_until
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import MissingTopicError, admin_client, ensure_topic
 from zerotail.kafka.ordered_writer import OrderedWriter
 from zerotail.kafka.partition_log import PartitionLog
 from zerotail.lab.layout import Layout
-from zerotail.mirror.maker import MakerSettings
-from zerotail.mirror.maker_run import MakerRun
 
 pytestmark = [pytest.mark.servers, pytest.mark.soak]
 PATIENCE_SECONDS = 120.0
@@ -78,20 +73,6 @@ def make_sources(lab: Layout) -> list[Mirrored]:
     return made
 
 
-@contextmanager
-def mirror_maker(clusters: dict[str, Cluster], topics: list[str], folder: Path) -> Iterator[None]:
-    settings = {"patterns": topics, "clusters": clusters}
-    flows = plan_flows("restored", "active-passive", ["east"], ["west"], names="identity", engine="mm2", **settings)
-    maker = MakerRun(flows, clusters, folder, lambda _line: None, MakerSettings(copies=1))
-    thread = Thread(target=maker.run)
-    thread.start()
-    try:
-        yield
-    finally:
-        maker.stop()
-        thread.join()
-
-
 def copied(disaster: Disaster) -> int:
     """Records that can be read in the topic."""
     log = PartitionLog(disaster.place.cluster, disaster.place.topic, FIRST)
@@ -111,7 +92,7 @@ def mirrored(warm_lab: Layout, tmp_path_factory: pytest.TempPathFactory) -> dict
         for one in sources
     }
     topics = [str(one.source.place.topic) for one in sources]
-    with mirror_maker(clusters, topics, tmp_path_factory.mktemp("mm2")):
+    with running_maker("restored", clusters, topics, tmp_path_factory.mktemp("mm2")):
         for one in sources:
             wanted = copied(one.source)
             wait_until(

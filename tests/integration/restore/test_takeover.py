@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from support.flow import PATIENCE_SECONDS
 from support.journal import superuser
 from support.restoring import write_disordered
-from support.sites import Sites, two_sites
+from support.sites import Sites, working_sites
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.fault import kill_target
-from zerotail.lab.layout import LabSettings
 from zerotail.lab.site import other_site
-from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import one_row, session
 from zerotail.restore.configured import places_of
 
@@ -32,16 +29,8 @@ STATE = "select sum(length(value)) from zerotail.state where stage = %s and part
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     """Two sites with a flow that is at work in east; nothing follows in west."""
-    folder = Path(tmp_path_factory.mktemp("sites"))
-    layout = bring_up(LabSettings(folder / "lab"))
-    try:
-        with two_sites(layout, folder) as pair:
-            pair.start("east")
-            pair.insert("east", 300)
-            pair.wait_until_all_arrived("east")
-            yield pair
-    finally:
-        take_down(folder / "lab")
+    with working_sites(tmp_path_factory.mktemp("sites"), ("east",), 300) as pair:
+        yield pair
 
 
 def lose(sites: Sites, site: str) -> None:

@@ -28,8 +28,8 @@ import pyarrow as pa
 
 from zerotail.core.identity import Offset, ProducerNumber
 from zerotail.core.merge import Merge
-from zerotail.core.order import Order
-from zerotail.core.restoration.arrivals import admit
+from zerotail.core.order import Numbers, Order
+from zerotail.core.restoration.arrivals import Admitted, admit
 from zerotail.core.restoration.batch import Batch, Log
 from zerotail.core.restoration.intake import (
     Intake,
@@ -132,7 +132,7 @@ class _Bounded:
             producer, _ = blocked
             if producer in self._lags:
                 yield from self._advance_lag(producer)
-            elif producer in self._spilled and (records := self._take_back(producer)) is not None:
+            elif (records := self._take_back(producer)) is not None:
                 yield from self._release_spilled(producer, records)
             else:
                 yield from self._advance_lead()
@@ -191,9 +191,7 @@ class _Bounded:
         if self._spill is not None:
             self._spilled[fullest] = merge.expected(fullest)
             for piece in merge.take_out(fullest) if merge.held_messages(fullest) else ():
-                self._spill.put(fullest, piece)
-                self._waiting[fullest] += piece.num_rows
-                self._tally.count(spilled=piece.num_rows)
+                self._put_into(self._spill, fullest, piece)
             return
         offsets = intake.batch.offsets
         if merge.held_messages(fullest):
@@ -206,9 +204,7 @@ class _Bounded:
         """Take in what the next batch of a lag cursor has of its producer."""
         merge, lag = self._merge, self._lags[producer]
         batch = self._poll(lag.batches)
-        mine = np.flatnonzero(batch.producers == producer)
-        mine = mine[batch.serials[mine] <= merge.order.vector_after[producer]]
-        admitted = admit(batch.serials[mine], merge.expected(producer))
+        mine, admitted = self._admit_own(batch, producer, merge.expected(producer))
         uncounted = batch.offsets[mine] >= lag.counted_to
         self._tally.count(repeats=int(uncounted[admitted.repeats].sum()), gaps=int(uncounted[admitted.gaps].sum()))
         if len(admitted.news):
@@ -222,18 +218,25 @@ class _Bounded:
         for producer, reached in self._spilled.items():
             # Records that were next when they were read have passed, and were not put here.
             expected = max(reached, self._merge.expected(producer))
-            mine = np.flatnonzero(batch.producers == producer)
-            mine = mine[batch.serials[mine] <= self._merge.order.vector_after[producer]]
-            admitted = admit(batch.serials[mine], expected)
-            count = len(admitted.news)
-            self._tally.count(repeats=len(admitted.repeats), gaps=len(admitted.gaps), spilled=count)
-            self._spilled[producer] = expected + count
-            if count:
-                self._spill.put(producer, batch.rows(mine[admitted.news]))
-                self._waiting[producer] += count
+            mine, admitted = self._admit_own(batch, producer, expected)
+            self._tally.count(repeats=len(admitted.repeats), gaps=len(admitted.gaps))
+            self._spilled[producer] = expected + len(admitted.news)
+            if len(admitted.news):
+                self._put_into(self._spill, producer, batch.rows(mine[admitted.news]))
+
+    def _admit_own(self, batch: Batch, producer: ProducerNumber, expected: int) -> tuple[Numbers, Admitted]:
+        """The rows of a producer in a batch, up to the order's end, and what they are behind an expected serial."""
+        mine = np.flatnonzero(batch.producers == producer)
+        mine = mine[batch.serials[mine] <= self._merge.order.vector_after[producer]]
+        return mine, admit(batch.serials[mine], expected)
+
+    def _put_into(self, spill: Spill, producer: ProducerNumber, records: pa.RecordBatch) -> None:
+        spill.put(producer, records)
+        self._waiting[producer] += records.num_rows
+        self._tally.count(spilled=records.num_rows)
 
     def _take_back(self, producer: ProducerNumber) -> pa.RecordBatch | None:
-        return None if self._spill is None else self._spill.take(producer)
+        return self._spill.take(producer) if self._spill is not None and self._waiting[producer] else None
 
     def _release_spilled(self, producer: ProducerNumber, records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take in records that were spilled; they have waited, if not in the cache."""
