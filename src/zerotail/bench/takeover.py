@@ -60,8 +60,8 @@ class TakeoverSettings:
     """How much is measured."""
 
     histories: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
-    rounds: int = 10
-    """For each history."""
+    rounds: tuple[int, ...] = (10, 10, 10)
+    """Takeovers for each of them: a site that comes back after a long history is filled for minutes."""
     rate: float = 500.0
     strategy: str = "auto"
     receiver: str = "R2"
@@ -102,16 +102,18 @@ def bench_takeover(settings: TakeoverSettings, tell: Tell) -> TakeoverResult:
     """Measure everything, in labs of its own."""
     rounds: list[TakeoverRound] = []
     judged: list[Counts] = []
-    for history in settings.histories:
+    for history, takeovers in zip(settings.histories, settings.rounds, strict=True):
         tell(f"{history:,} instructions of history: bringing up two sites")
-        some, counts = _bench_history(settings, history, tell)
+        some, counts = _bench_history(settings, history, takeovers, tell)
         rounds += some
         judged.append(counts)
     mirrored = tuple(fail_over_once(settings.rate, tell) for _ in range(settings.mirrored_rounds))
     return _result(settings, rounds, judged, mirrored)
 
 
-def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> tuple[list[TakeoverRound], Counts]:
+def _bench_history(
+    settings: TakeoverSettings, history: int, takeovers: int, tell: Tell
+) -> tuple[list[TakeoverRound], Counts]:
     lab = temporary_lab(lambda folder: LabSettings(folder, receiver_class=settings.receiver))
     with lab as layout, tempfile.TemporaryDirectory(prefix="zerotail-bench-") as notes:
         prepare_example(layout, strategy=settings.strategy)
@@ -120,13 +122,13 @@ def _bench_history(settings: TakeoverSettings, history: int, tell: Tell) -> tupl
             stage.begin()
             _load_history(stage, history)
             rounds = []
-            for number in range(1, settings.rounds + 1):
+            for number in range(1, takeovers + 1):
                 if number > 1:
                     stage.business.stop()  # what brings a site back is not measured, and is faster without load
                     begin_again(stage)
                 stage.processes[stage.standby].wait_until_says(_FOLLOW_SECONDS, FOLLOWED)
                 rounds.append(_lose_a_site(stage, history))
-                tell(f"{history:,}, takeover {number} of {settings.rounds}: {_told(rounds[-1])}")
+                tell(f"{history:,}, takeover {number} of {takeovers}: {_told(rounds[-1])}")
             return rounds, _judged(stage)
         finally:
             stage.end()

@@ -73,14 +73,14 @@ def bench_journal(segments: int, records: int, as_json: bool) -> int:
 @click.option(
     "--history", default="100000,1000000,10000000", show_default=True, help="Instructions before, several by commas."
 )
-@click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Takeovers for each history.")
+@click.option("--rounds", default="10", show_default=True, help="Takeovers for each history, or for all of them.")
 @click.option("--rate", type=click.FloatRange(1, 50_000), default=500, show_default=True, help="Instructions a second.")
 @click.option("--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True)
 @click.option("--with", "beside", type=click.Choice(["mm2"]), help="A plain MirrorMaker 2 failover beside it.")
 @click.option("--mm2-rounds", type=click.IntRange(1), default=3, show_default=True, help="Of those, with --with mm2.")
 @json_option
 def bench_takeover(
-    history: str, rounds: int, rate: float, strategy: str, beside: str | None, mm2_rounds: int, as_json: bool
+    history: str, rounds: str, rate: float, strategy: str, beside: str | None, mm2_rounds: int, as_json: bool
 ) -> int:
     """Seconds from the takeover command to the first new message outside, with a warm standby.
 
@@ -91,12 +91,15 @@ def bench_takeover(
     from zerotail.bench.takeover import bench_takeover as measure
     from zerotail.errors import Misused
 
-    lengths = history.replace("_", "").split(",")
-    if not all(length.strip().isdigit() for length in lengths):
-        raise Misused(f"--history is a list of numbers, not {history!r}.", tries=["--history 100000,1000000"])
-    settings = TakeoverSettings(
-        tuple(map(int, lengths)), rounds, rate, strategy, mirrored_rounds=mm2_rounds if beside else 0
-    )
+    lengths, takeovers = _numbers("--history", history), _numbers("--rounds", rounds)
+    if len(takeovers) == 1:
+        takeovers *= len(lengths)
+    if len(takeovers) != len(lengths):
+        raise Misused(
+            f"--rounds has {len(takeovers)} numbers, and --history {len(lengths)}: one for all, or one for each.",
+            tries=["--history 100000,1000000 --rounds 20,10"],
+        )
+    settings = TakeoverSettings(lengths, takeovers, rate, strategy, mirrored_rounds=mm2_rounds if beside else 0)
     found = measure(settings, lambda line: say(f"bench takeover: {line}"))
     if as_json:
         print_json("bench-takeover", found)
@@ -215,7 +218,7 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
     from zerotail.errors import Misused
 
     words = [word.strip() for word in text.replace("_", "").split(",")]
-    if not all(word.isdigit() for word in words):
+    if not all(word.isdigit() and int(word) for word in words):
         raise Misused(f"{option} is a list of numbers, not {text!r}.", code="ZT147", tries=[f"{option} 1000,2000"])
     return tuple(map(int, words))
 
@@ -242,12 +245,8 @@ def bench_mirror(count: int, size: int, partitions: str, rounds: int, as_json: b
     """
     from zerotail.bench.mirror import MirrorSettings
     from zerotail.bench.mirror import bench_mirror as measure
-    from zerotail.errors import Misused
 
-    numbers = partitions.split(",")
-    if not all(number.strip().isdigit() and int(number) for number in numbers):
-        raise Misused(f"--partitions is a list of numbers, not {partitions!r}.", tries=["--partitions 1,4"])
-    settings = MirrorSettings(count, size, tuple(map(int, numbers)), rounds)
+    settings = MirrorSettings(count, size, _numbers("--partitions", partitions), rounds)
     found = measure(settings, lambda line: say(f"bench mirror: {line}"))
     if as_json:
         print_json("bench-mirror", found)

@@ -3,7 +3,7 @@
     python -m zerotail.spark.class_archive FILE
 
 Starting a driver is mostly loading and checking some ten thousand classes. Java can keep them ready in an archive file,
-written once, at the end of a run. It holds the paths of all jars, so it lies beside the Spark that it was made of and
+written once, at the end of a run. It holds the paths of all jars, so it lies in the Spark that it was made of and
 goes with it; Java itself finds out when it no longer fits (other jars, another Java) and then starts without it.
 """
 
@@ -17,18 +17,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyspark
 from pyspark.sql import DataFrame
 
 from zerotail.deadline import Deadline, wait_until
 from zerotail.jars import jars_folder
+from zerotail.spark.home import spark_home, use_spark_home
 
 _PATIENCE_SECONDS = 180.0
 
 
 def class_archive() -> Path:
     """Where the image is, or would be: other jars have another one."""
-    return Path(pyspark.__file__).with_name(f"zerotail-{jars_folder('spark').parent.name}.jsa")
+    return spark_home() / f"classes-{jars_folder('spark').parent.name}.jsa"
 
 
 def archive_options() -> str:
@@ -40,6 +40,7 @@ def archive_options() -> str:
 def make_class_archive() -> Path | None:
     """Run a session in a process of its own and let Java write the image; None when it cannot be kept here."""
     archive = class_archive()
+    use_spark_home()
     if not os.access(archive.parent, os.W_OK):
         return None
     # Beside its place, for the last step is a rename, which does not cross file systems.
@@ -49,7 +50,7 @@ def make_class_archive() -> Path | None:
         subprocess.run(command, check=False, timeout=_PATIENCE_SECONDS, capture_output=True)
         if not written.is_file():
             return None
-        for outdated in archive.parent.glob("zerotail-*.jsa"):
+        for outdated in archive.parent.glob("classes-*.jsa"):
             outdated.unlink()
         written.rename(archive)
     return archive

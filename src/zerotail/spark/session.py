@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from zerotail.jars import locked_jars, require_jars
 from zerotail.spark.class_archive import archive_options
 from zerotail.spark.follow_source import FollowSource
+from zerotail.spark.home import use_spark_home
 from zerotail.spark.instruction_source import InstructionSource
 from zerotail.spark.journal_source import JournalSource
 
@@ -67,6 +68,7 @@ def start_session(
     The driver uses the image of its classes, unless other `java_options` are given.
     """
     given = settings or {}
+    use_spark_home()
     os.environ["PYSPARK_PYTHON"] = given.get("spark.pyspark.python", sys.executable)
     options = archive_options() if java_options is None else java_options
     # The JVM does not ask TMPDIR by itself.

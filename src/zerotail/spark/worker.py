@@ -20,6 +20,7 @@ _ROUNDS = 3
 @cache
 def settle_worker() -> None:
     """Once per worker, with everything imported."""
+    pa.array([0])  # the first list that becomes an array imports pandas
     gc.collect()
     gc.freeze()
 
