@@ -16,17 +16,17 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from zerotail.core.copying import Go, Place, SourceLog, Stop, TargetEnd, plan_start, read_place
 from zerotail.core.identity import Offset
-from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode, stamper
+from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode
 from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
+from zerotail.kafka.carry import Carried, LostPlaceError, carry
 from zerotail.kafka.catalogue import id_bytes, id_text
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.copy_order import Order, Outcome
@@ -51,10 +51,15 @@ _COORDINATOR_SECONDS = 15.0
 _POLL_SECONDS = 0.05
 _TRANSACTION_SECONDS = 0.5
 """The longest that a transaction takes in records: readers of the target see none of them before its end."""
+_COMMIT_SECONDS = 45.0
+"""Less than the broker gives a transaction."""
+_ROOM_SECONDS = 5.0
+_LEAST_ROOM, _MOST_ROOM = 1_000_000, 64_000_000
+"""Bytes. A transaction holds what the target took in some seconds by its last speed: a slow one could not end it."""
 _AT_ONCE = 10_000
+_USUAL_BYTES = 1_000
 _END_WITH_PLACE = 4096
 """How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
-_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FATAL)
 """A producer that was fenced says so once; whatever it is asked afterwards fails as fatal."""
 _quiet = logging.Logger("librdkafka", logging.CRITICAL + 1)
@@ -73,6 +78,7 @@ class PartitionCopier:
         self._places: Consumer | None = None
         self._next = Offset(0)
         self._last = Offset(0)
+        self._room, self._usual = float(_LEAST_ROOM), _USUAL_BYTES
         self._note = ""
         self._begun = False
         self._read, self._written, self._network = ReaderMeasures(), WriterMeasures(), NetworkShare()
@@ -85,7 +91,7 @@ class PartitionCopier:
             self.close()
             if not _is_fence(error):
                 return Outcome("waiting", _reason(error))
-        except (_LostPlaceError, Unavailable) as error:
+        except (LostPlaceError, Unavailable) as error:
             self.close()
             return Outcome("waiting", str(error))
         except Refused as error:  # a header that nobody can read: going on could copy in a circle
@@ -94,7 +100,7 @@ class PartitionCopier:
         # Somebody else has opened the partition: the place says whether that was a worker of this same run.
         try:
             return self._work(end, seconds)
-        except (*_ERRORS, _LostPlaceError, Unavailable) as error:
+        except (*_ERRORS, LostPlaceError, Unavailable) as error:
             self.close()
             return Outcome("waiting", _reason(error))
 
@@ -158,13 +164,16 @@ class PartitionCopier:
         tally = _Tally()
         note, self._note = self._note, ""
         while not tally.at_end and time.monotonic() < until:
-            before = self._next
-            self._fill(self._writer, tally, end, min(until, time.monotonic() + _TRANSACTION_SECONDS))
-            if self._next > before:
-                began = time.perf_counter()
+            carried = Carried(self._next, self._last)
+            began = time.perf_counter()
+            self._fill(self._writer, carried, tally, end, min(until, time.monotonic() + _TRANSACTION_SECONDS))
+            if carried.next_offset > self._next:
+                filled = time.perf_counter()
+                self._next, self._last = carried.next_offset, carried.last_copied
                 self._commit(self._writer)
-                tally.sending_seconds += time.perf_counter() - began
-                tally.transactions += 1
+                ended = time.perf_counter()
+                self._room = _room(carried.bytes, ended - began)
+                tally.add(carried, ended - filled)
         return Outcome(
             "copying",
             note,
@@ -178,67 +187,28 @@ class PartitionCopier:
             metrics={**self._read.values, **self._written.values, **self._network.values()},
         )
 
-    def _fill(self, writer: Producer, tally: _Tally, end: int, until: float) -> None:
+    def _fill(self, writer: Producer, carried: Carried, tally: _Tally, end: int, until: float) -> None:
         """Read and queue what goes into one transaction. One that stays empty stays open: only we know of it."""
         assert self._reader is not None  # noqa: S101 - opened
         if not self._begun:
             writer.begin_transaction()
             self._begun = True
-        full = tally.copied + self._order.most
-        while tally.copied < full and not tally.at_end and time.monotonic() < until:
+        while (wanted := self._wanted(carried)) > 0 and not tally.at_end and time.monotonic() < until:
             began = time.perf_counter()
-            messages = self._reader.consume(min(_AT_ONCE, full - tally.copied), _POLL_SECONDS)
+            messages = self._reader.consume(wanted, _POLL_SECONDS)
             read = time.perf_counter()
             writer.poll(0)
-            at_end = self._send(writer, messages, tally)
-            tally.at_end = (at_end or not messages) and self._next >= end
+            carry(self._order, self._origin, writer, messages, carried)
+            tally.at_end = (carried.at_end or not messages) and carried.next_offset >= end
             tally.reading_seconds += read - began
             tally.sending_seconds += time.perf_counter() - read
 
-    def _send(self, writer: Producer, messages: list[Any], tally: _Tally) -> bool:
-        """Queue records in order; the hot path, one turn of the loop for each record. True at the log's end."""
-        order, stamp, produce = self._order, stamper(self._origin), writer.produce
-        topic, partition = order.target_topic, order.partition
-        at_end = False
-        for message in messages:
-            error = message.error()
-            if error is not None:
-                at_end = self._judge(error, message)
-                continue
-            at_end = False
-            offset, value, headers = message.offset(), message.value(), message.headers()
-            stamped: list[Any] = [(HEADER_NAME, stamp(offset))]
-            if headers:
-                if self._came_from_a_mirror(headers):
-                    tally.left_out += 1
-                    self._next = Offset(offset + 1)
-                    continue
-                stamped = [*headers, *stamped]
-            timestamp = message.timestamp()[1]
-            while True:
-                try:
-                    produce(topic, value, message.key(), partition, timestamp=timestamp, headers=stamped)
-                    break
-                except BufferError:  # the queue is full: let it drain
-                    writer.poll(_POLL_SECONDS)
-            self._next, self._last = offset + 1, offset
-            tally.copied += 1
-            tally.bytes += len(value) if value else 0
-        return at_end
-
-    def _came_from_a_mirror(self, headers: Any) -> bool:
-        """Whether a record must not be copied: it has been at the target, or in an active-active mirror anywhere."""
-        passed = [decode(value).origin.cluster for name, value in headers if name == HEADER_NAME and value is not None]
-        return bool(passed) and (self._order.flow.local_only or self._order.flow.target in passed)
-
-    def _judge(self, error: KafkaError, message: Message) -> bool:
-        if error.code() == KafkaError._PARTITION_EOF:
-            # Transaction markers at the end have offsets, too.
-            self._next = max(self._next, Offset(message.offset() or 0))
-            return True
-        if error.code() in _GONE:
-            raise _LostPlaceError("the place is not in the source's log any more; looking again")
-        raise KafkaException(error)
+    def _wanted(self, carried: Carried) -> int:
+        """How many records more go into a transaction, some at a time; none when it is full."""
+        if carried.copied:
+            self._usual = carried.bytes // carried.copied + 1
+        fitting = int(self._room - carried.bytes) // self._usual
+        return min(_AT_ONCE, self._order.most - carried.copied, fitting if carried.copied else max(1, fitting))
 
     def _commit(self, writer: Producer) -> None:
         """End a transaction with the place behind its records."""
@@ -247,7 +217,7 @@ class PartitionCopier:
         place = Place(self._next, self._last, order.topic_id, order.run)
         there = TopicPartition(order.target_topic, order.partition, place.next_offset, place.metadata())
         writer.send_offsets_to_transaction([there], self._places.consumer_group_metadata(), _ANSWER_SECONDS)
-        writer.commit_transaction(_ANSWER_SECONDS)
+        writer.commit_transaction(_COMMIT_SECONDS)
         self._begun = False
 
     def _peek_place(self) -> Place | None:
@@ -314,18 +284,23 @@ def _reason(error: Exception) -> str:
     return (cause.str() or cause.name()) if isinstance(cause, KafkaError) else str(error)
 
 
-@dataclass(slots=True)
+def _room(sent_bytes: int, seconds: float) -> float:
+    """How much the next transaction holds: what the target would take in some seconds."""
+    return max(_LEAST_ROOM, min(_MOST_ROOM, sent_bytes / seconds * _ROOM_SECONDS))
+
+
 class _Tally:
     """What one pass has done so far."""
 
-    copied: int = 0
-    left_out: int = 0
-    bytes: int = 0
-    transactions: int = 0
-    reading_seconds: float = 0.0
-    sending_seconds: float = 0.0
-    at_end: bool = False
+    def __init__(self) -> None:
+        self.copied = self.left_out = self.bytes = self.transactions = 0
+        self.reading_seconds = self.sending_seconds = 0.0
+        self.at_end = False
 
-
-class _LostPlaceError(Exception):
-    """The log does not reach to the place that was asked for."""
+    def add(self, carried: Carried, seconds: float) -> None:
+        """Add a transaction whose end took so long."""
+        self.copied += carried.copied
+        self.left_out += carried.left_out
+        self.bytes += carried.bytes
+        self.transactions += 1
+        self.sending_seconds += seconds

@@ -26,7 +26,7 @@ class Order:
     partition: PartitionNumber
     run: Run
     accepted: frozenset[Kind] = frozenset()
-    most: int = 50_000
+    most: int = 250_000
     """The most records of one transaction."""
 
     @property

@@ -36,14 +36,7 @@ def run_flows(
         return application.run(
             f"mirror {flows[0].mirror}",
             lambda spark: [
-                RunningMirror(
-                    spark,
-                    Ends(flow, clusters[flow.source], clusters[flow.target]),
-                    accepted,
-                    configuration.spark.max_records_per_batch,
-                    tell,
-                    heard,
-                )
+                RunningMirror(spark, Ends(flow, clusters[flow.source], clusters[flow.target]), accepted, tell, heard)
                 for flow in flows
             ],
         )

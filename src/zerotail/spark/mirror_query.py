@@ -39,13 +39,12 @@ class Work:
     ends: Ends
     run: Run
     accepted: frozenset[tuple[Kind, str]]
-    most: int
 
     def order(self, topic: TopicName, topic_id: str, partition: PartitionNumber) -> Order:
         """The order to copy one partition."""
         accepted = frozenset(kind for kind, name in self.accepted if name == topic)
         ends = self.ends
-        return Order(ends.flow, ends.source, ends.target, topic, topic_id, partition, self.run, accepted, self.most)
+        return Order(ends.flow, ends.source, ends.target, topic, topic_id, partition, self.run, accepted)
 
 
 def start_mirror_query(spark: SparkSession, work: Work, checkpoint: str, note: Note) -> StreamingQuery:

@@ -29,14 +29,12 @@ class RunningMirror:
         spark: SparkSession,
         ends: Ends,
         accepted: frozenset[tuple[Kind, str]],
-        most: int,
         tell: Tell,
         heard: Heard,
     ) -> None:
         self._spark = spark
         self._ends = ends
         self._accepted = accepted
-        self._most = most
         self._tell = tell
         self._heard = heard
         self._run: Run | None = None
@@ -59,7 +57,7 @@ class RunningMirror:
             places = Places(self._ends.target, self._ends.flow.target).read(self._ends.flow)
             self._run = next_run(places.values(), secrets.token_hex(4))
         self._spark.dataSource.register(MirrorSource)
-        work = Work(self._ends, self._run, self._accepted, self._most)
+        work = Work(self._ends, self._run, self._accepted)
         return start_mirror_query(self._spark, work, checkpoint, self._note)
 
     def observe(self) -> End | bool:

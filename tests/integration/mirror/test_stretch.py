@@ -57,7 +57,8 @@ def kept(layout: Layout) -> int:
 def set_minimum(layout: Layout, value: str) -> None:
     entry = ConfigEntry("min.insync.replicas", value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, "wide", incremental_configs=[entry])
-    for answer in admin_client(Cluster(layout.wide_bootstrap)).incremental_alter_configs([resource]).values():
+    client = admin_client(Cluster(layout.wide_bootstrap))  # kept until it has answered
+    for answer in client.incremental_alter_configs([resource]).values():
         answer.result(10)
 
 
