@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from functools import cache
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -28,10 +27,9 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.carry import Carried, LostPlaceError, carry
 from zerotail.kafka.catalogue import id_bytes, id_text
-from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.copy_order import Order, Outcome
 from zerotail.kafka.measures import INTERVAL, NetworkShare, ReaderMeasures, WriterMeasures
-from zerotail.kafka.reading import PEEKING, READING, read_committed
+from zerotail.kafka.reading import READING, peeking, read_committed
 from zerotail.kafka.topic import End, Headers, TopicReader
 from zerotail.kafka.topic import Place as TopicPlace
 
@@ -222,7 +220,7 @@ class PartitionCopier:
 
     def _peek_place(self) -> Place | None:
         """The place before the fence: whoever wrote last may have left a transaction open."""
-        return self._place_seen_by(_peeking(self._order.target, self._order.group))
+        return self._place_seen_by(peeking(self._order.target, self._order.group))
 
     def _read_place(self) -> Place | None:
         """The place behind the fence."""
@@ -266,12 +264,6 @@ class PartitionCopier:
         self.close()
         newer = f"a newer start of {self._order.flow.name} is at work (generation {place.run.generation})"
         return Outcome("fenced", newer)
-
-
-@cache
-def _peeking(cluster: Cluster, group: str) -> Consumer:
-    """One for all copiers of a process: it is asked once when a partition is opened."""
-    return Consumer({**PEEKING, **cluster.for_client(), "group.id": group})
 
 
 def _is_fence(error: Exception) -> bool:

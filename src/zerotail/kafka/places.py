@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as LateError
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from zerotail.core.copying import Place, Run, read_place
@@ -18,9 +18,10 @@ from zerotail.kafka.admin import somebody_listens
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.copy_order import place_group
 from zerotail.kafka.log import Admin
-from zerotail.kafka.reading import PEEKING, ask_coordinator, read_committed
+from zerotail.kafka.reading import ask_coordinator, peeking, read_committed
 
 _ANSWER_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 _COORDINATOR_SECONDS = 15.0
 _ABSENT = frozenset(
     {
@@ -55,9 +56,26 @@ class Places:
         read = {partition: read_place(offset, metadata) for partition, (offset, metadata) in found.items()}
         return {partition: place for partition, place in read.items() if place is not None}
 
+    def reached(self, flow: Flow, partitions: Iterable[Partition]) -> dict[Partition, Offset]:
+        """How far partitions of the source have been copied, as far as the target says so now."""
+        asked = {(flow.target_topic(topic), number): (topic, number) for topic, number in partitions}
+        try:
+            found = read_committed(
+                peeking(self._cluster, place_group(flow)),
+                [TopicPartition(topic, number) for topic, number in asked],
+                Deadline.after(_LOOK_SECONDS),
+            )
+        except KafkaException:
+            return {}
+        return {
+            asked[TopicName(one.topic), PartitionNumber(one.partition)]: Offset(one.offset)
+            for one in found
+            if one.offset >= 0
+        }
+
     def committed(self, group: str, wanted: Callable[[str], bool]) -> dict[Partition, tuple[int, str]]:
         """The offsets that a consumer group has committed in the topics that are wanted, with their metadata."""
-        client = Consumer({**PEEKING, **self._cluster.for_client(), "group.id": group})
+        client = peeking(self._cluster, group)
         try:
             topics = client.list_topics(timeout=_ANSWER_SECONDS).topics
             asked = [
@@ -69,8 +87,6 @@ class Places:
             found = read_committed(client, asked, Deadline.after(_COORDINATOR_SECONDS))
         except KafkaException as error:
             raise self._translated(error) from error
-        finally:
-            client.close()
         return {
             (TopicName(one.topic), PartitionNumber(one.partition)): (one.offset, one.metadata or "")
             for one in found

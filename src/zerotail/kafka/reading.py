@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -28,7 +29,7 @@ READING: Final = {
     # With a full queue the next fetch waits a second by default, and the queue is empty before.
     "fetch.queue.backoff.ms": 10,
 }
-PEEKING: Final = {**READING, "isolation.level": "read_uncommitted"}
+_PEEKING: Final = {**READING, "isolation.level": "read_uncommitted"}
 """For a look at what a group has committed last, whatever transaction is still open. The stable answer is kept back
 until that has ended; one of a writer that was killed ends when the next one fences it, or after a minute."""
 _COMING_UP = (
@@ -57,6 +58,12 @@ def ask_coordinator(ask: Callable[[float], list[TopicPartition]], deadline: Dead
         if failed.code() not in _COMING_UP or deadline.passed:
             raise KafkaException(failed)
         time.sleep(min(_AGAIN_SECONDS, deadline.seconds_left))
+
+
+@cache
+def peeking(cluster: Cluster, group: str) -> Consumer:
+    """A client that looks at what a group has committed; one for all who look in a process."""
+    return Consumer({**_PEEKING, **cluster.for_client(), "group.id": group})
 
 
 def read_committed(client: Consumer, asked: list[TopicPartition], deadline: Deadline) -> list[TopicPartition]:

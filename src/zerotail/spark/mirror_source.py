@@ -6,8 +6,8 @@
 A row says how far a partition reaches; the records do not come through the JVM. Whoever copies looks up by itself
 where it stands, so a row that is lost or comes twice does no harm. New topics that fit the pattern, new partitions and
 changed settings are found here as well, and are made at the target before the first row about them; a topic that is
-gone is told by a row with a note. Every few seconds all partitions come again: one that could not be copied is tried
-again, and workers keep their connections.
+gone is told by a row with a note. A partition whose records were not all copied in one go comes again at once. Every
+few seconds all of them come again: one that could not be copied is tried again, and workers keep their connections.
 """
 
 from __future__ import annotations
@@ -40,10 +40,13 @@ _ARROW = pa.schema(
     ]
 )
 _TURN = "turn"
+_REACHED = "reached/"
 _TURN_SECONDS = 5
 _DISCOVER_SECONDS = 2.0
 _SETTINGS_SECONDS = 30.0
 _NO_PARTITION = -1
+Looked = dict[str, int]
+"""What was seen at one look, each under a key of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +91,23 @@ class MirrorReader(DataSourceStreamReader):
         self._ends = ends
         self._discovery: Discovery | None = None
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> Looked:  # noqa: N802
         return {}
 
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002, N802
+    def latestOffset(self, start: Looked, limit: Any) -> Looked:  # noqa: ARG002, N802
         if self._discovery is None:
             self._discovery = Discovery(self._ends)
         return {**self._discovery.look(), _TURN: int(time.time()) // _TURN_SECONDS}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: Looked, end: Looked) -> Sequence[InputPartition]:
         turned = start.get(_TURN) != end[_TURN]
         return [
             Grown(_row(key, value))
             for key, value in end.items()
-            if key != _TURN and (value != start.get(key) or (turned and not _is_note(key)))
+            if key != _TURN and not key.startswith(_REACHED)
+            if value != start.get(key)
+            or (turned and not _is_note(key))
+            or (_REACHED + key in end and start.get(_REACHED + key) != end[_REACHED + key])
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -134,16 +140,21 @@ class Discovery:
         self._ends = ends
         self._logs = Places(ends.source, ends.flow.source)
         self._logs_are_old = False
+        self._copies = Places(ends.target, ends.flow.target)
+        self._ended: Mapping[Partition, int] = {}
+        """Where each partition ended at the last look."""
+        self._whole: dict[Partition, int] = {}
+        """Up to where each is known to be copied."""
         self._known: dict[Partition, str] = {}
         """Partitions that can be copied, and the id of their topic."""
         self._notes: dict[str, int] = {}
-        copied = Places(ends.target, ends.flow.target).read(ends.flow)
+        copied = self._copies.read(ends.flow)
         self._copied = {name for topic, _ in copied if (name := self._flow.source_topic(topic)) is not None}
         self._seen: dict[str, tuple[str, int]] = {}
         self._discover_at = self._settings_at = 0.0
 
-    def look(self) -> dict[str, int]:
-        """The end of every partition, and what is to be told, each under a key of its own."""
+    def look(self) -> Looked:
+        """The end of every partition, how far some are copied, and what is to be told."""
         now = time.monotonic()
         if now >= self._discover_at:
             self._discover(with_settings=now >= self._settings_at)
@@ -151,11 +162,21 @@ class Discovery:
         ends = self._logs.ends(self._known)
         # A client does not look again for a partition that was not there when it looked first.
         self._logs_are_old = len(ends) < len(self._known)
-        found = {
-            f"{topic}/{partition}/{self._known[topic, partition]}/": int(end)
-            for (topic, partition), end in ends.items()
-        }
-        return found | self._notes
+        found = {self._key(one): int(end) for one, end in ends.items()}
+        left = {_REACHED + self._key(one): reached for one, reached in self._left(ends).items()}
+        return found | left | self._notes
+
+    def _key(self, one: Partition) -> str:
+        topic, partition = one
+        return f"{topic}/{partition}/{self._known[one]}/"
+
+    def _left(self, ends: Mapping[Partition, int]) -> dict[Partition, int]:
+        """Partitions that have not grown since the last look and are not copied to their end, and how far they are."""
+        asked = [one for one, end in ends.items() if self._ended.get(one) == end != self._whole.get(one)]
+        self._ended = ends
+        reached = self._copies.reached(self._flow, asked) if asked else {}
+        self._whole |= {one: ends[one] for one, offset in reached.items() if offset >= ends[one]}
+        return {one: int(offset) for one, offset in reached.items() if offset < ends[one]}
 
     def _discover(self, *, with_settings: bool) -> None:
         if self._logs_are_old:
