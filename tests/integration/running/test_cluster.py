@@ -19,14 +19,12 @@ from support.running import (
     trickle,
     wait_for_progress,
 )
+from support.spark_cluster import WORKERS, executor_of, spark_cluster
 from zerotail.lab.fault import kill_target, start_target
-from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.process import processes_of
-from zerotail.lab.up import bring_up, take_down
+from zerotail.lab.layout import Layout
 
 pytestmark = [pytest.mark.servers, pytest.mark.soak]
 
-WORKERS = ("east.spark-worker-1", "east.spark-worker-2")
 POINTS = ("before-insert", "committed")
 SPECULATION = {
     "spark.speculation": "true",
@@ -41,14 +39,10 @@ SPECULATION = {
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+def cluster() -> Iterator[Layout]:
     """Two sites of our own, with a Spark cluster of two workers in east."""
-    folder = tmp_path_factory.mktemp("cluster") / "lab"
-    layout = bring_up(LabSettings(folder, spark_cluster=True))
-    try:
+    with spark_cluster() as layout:
         yield layout
-    finally:
-        take_down(folder)
 
 
 @pytest.fixture
@@ -64,21 +58,6 @@ def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def on_cluster(lab: Layout, armed: Path, **settings: str) -> dict[str, Any]:
     """The section `spark` of a configuration."""
     return {"master": lab.spark_master, "settings": {"spark.executorEnv.ZT_KILL_POINTS": str(armed), **settings}}
-
-
-def executor_of(lab: Layout, worker: str) -> int | None:
-    """The process that runs tasks for us at a worker."""
-    for process in processes_of(lab.path):
-        if process.part == worker and b"CoarseGrainedExecutorBackend" in _command_line(process.pid):
-            return process.pid
-    return None
-
-
-def _command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def kill_executor(system: Running, worker: str) -> None:
