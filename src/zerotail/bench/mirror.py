@@ -48,7 +48,7 @@ Tell = Callable[[str], None]
 class MirrorSettings:
     """What is measured."""
 
-    count: int = 300_000
+    count: int = 1_000_000
     size: int = 100
     partitions: tuple[int, ...] = (1, 4)
     rounds: int = 2

@@ -232,8 +232,8 @@ def _words(option: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-@command.command("mirror", epilog="Example:  zerotail bench mirror --count 1000000 --rounds 3")
-@click.option("--count", type=click.IntRange(1000), default=300_000, show_default=True, help="Records a round.")
+@command.command("mirror", epilog="Example:  zerotail bench mirror --count 3000000 --rounds 1")
+@click.option("--count", type=click.IntRange(1000), default=1_000_000, show_default=True, help="Records a round.")
 @click.option("--size", type=click.IntRange(16), default=100, show_default=True, help="Bytes of a record.")
 @click.option("--partitions", default="1,4", show_default=True, help="Of the topic, several by commas.")
 @click.option("--rounds", type=click.IntRange(1), default=2, show_default=True, help="Rounds of each engine.")

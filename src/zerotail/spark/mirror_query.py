@@ -24,7 +24,7 @@ from zerotail.spark.mirror_source import Ends, MirrorSource
 from zerotail.spark.worker import settle_worker
 
 _OUTCOME = "topic string, partition int, outcome binary"
-_PASS_SECONDS = 2.0
+_PASS_SECONDS = 4.0
 """How long a task goes on where records keep coming; the other partitions wait for it."""
 _MOST_COPIERS = 64
 """Per worker: each has three clients."""
