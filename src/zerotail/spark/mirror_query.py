@@ -21,7 +21,7 @@ from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.kafka.copy import PartitionCopier
 from zerotail.kafka.copy_order import Order, Outcome
 from zerotail.spark.mirror_source import Ends, MirrorSource
-from zerotail.spark.worker import settle_worker, workers_of_their_own
+from zerotail.spark.worker import settle_worker
 
 _OUTCOME = "topic string, partition int, outcome binary"
 _PASS_SECONDS = 4.0
@@ -52,9 +52,7 @@ def start_mirror_query(spark: SparkSession, work: Work, checkpoint: str, note: N
     grown = spark.readStream.format(MirrorSource.name()).option("secret", work.ends.packed()).load()
 
     def on_batch(batch: DataFrame, _number: int) -> None:
-        with workers_of_their_own(spark, "mirror"):
-            copied = batch.mapInArrow(_task(work), _OUTCOME)
-        for row in copied.collect():
+        for row in batch.mapInArrow(_task(work), _OUTCOME).collect():
             note(TopicName(row.topic), PartitionNumber(row.partition), pickle.loads(row.outcome))  # noqa: S301 - ours
 
     writer = grown.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import cache
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 _ROUNDS = 3
-_OWN = "ZEROTAIL_WORKERS"
 
 
 @cache
@@ -25,21 +23,6 @@ def settle_worker() -> None:
     pa.array([0])  # the first list that becomes an array imports pandas
     gc.collect()
     gc.freeze()
-
-
-@contextmanager
-def workers_of_their_own(spark: SparkSession, name: str) -> Iterator[None]:
-    """Functions that are given to Spark in this block run in workers that nothing else uses.
-
-    Spark takes workers with equal environments in turn. One that keeps clients open from task to task should not be
-    given the tasks that only read rows, and its own to the next.
-    """
-    environment = spark.sparkContext.environment
-    environment[_OWN] = name
-    try:
-        yield
-    finally:
-        del environment[_OWN]
 
 
 def warm_up(spark: SparkSession) -> None:
