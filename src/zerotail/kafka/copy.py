@@ -54,7 +54,8 @@ _COMMIT_SECONDS = 45.0
 _ROOM_SECONDS = 5.0
 _LEAST_ROOM, _MOST_ROOM = 1_000_000, 64_000_000
 """Bytes. A transaction holds what the target took in some seconds by its last speed: a slow one could not end it."""
-_AT_ONCE = 10_000
+_AT_ONCE = 2_000
+"""Records: more of them at once leave the processor's cache before they are sent on."""
 _USUAL_BYTES = 1_000
 _END_WITH_PLACE = 4096
 """How far back the end is searched when a place is there, too: in a topic of several origins ours may be far back."""
