@@ -15,13 +15,17 @@ from zerotail.mirror.maker_run import MakerRun
 
 @contextmanager
 def running_maker(
-    name: str, clusters: Mapping[str, Cluster], topics: Sequence[str], folder: Path
+    name: str,
+    clusters: Mapping[str, Cluster],
+    topics: Sequence[str],
+    folder: Path,
+    more: Mapping[str, str] | None = None,
 ) -> Iterator[MakerRun]:
     """Copy topics under their own names, one copy each; its state and its files go into `folder`."""
     flows = plan_flows(
         name, "active-passive", ["east"], ["west"], patterns=topics, names="identity", engine="mm2", clusters=clusters
     )
-    maker = MakerRun(flows, clusters, folder, lambda _line: None, MakerSettings(copies=1))
+    maker = MakerRun(flows, clusters, folder, lambda _line: None, MakerSettings(copies=1, more=more or {}))
     thread = Thread(target=maker.run, name="mirrormaker")
     thread.start()
     try:

@@ -96,9 +96,11 @@ class MirrorResult:
     count: int
     size: int
     records_per_second: dict[str, float]
-    """By engine and number of partitions: `spark-1`, `mm2-4`."""
+    """By engine and number of partitions: `spark-1`, `mm2-4`, `mm2-tuned-4`."""
     ratios: dict[str, float]
     """Spark to MirrorMaker 2, by number of partitions."""
+    ratios_tuned: dict[str, float]
+    """The same to one with the client settings that `zerotail mirror generate` gives it."""
     lag_p99_seconds: float
     lag_records_per_second: float
     rounds: tuple[dict[str, float | str | bool], ...]
