@@ -43,6 +43,7 @@ LAG_P99_SECONDS = 2.0
 _PATIENCE_SECONDS = 300.0
 _LOOK_SECONDS = 0.02
 _SETTLE_SECONDS = 20.0
+_FILLER = b"." * 20
 
 ENGINES = ("spark", "mm2", "mm2-tuned")
 _AS_KAFKA_HAS_IT = {
@@ -220,28 +221,38 @@ def _lag(lab: Layout, scratch: Path, rate: float, seconds: float) -> float:
     east, west = Cluster(lab.bootstrap("east")), Cluster(lab.bootstrap("west"))
     Catalogue(east, "east").carry_out(TopicPlan(topic, True, 1, 1, {}, ()))
     feeder = Feeder(east, topic, queue_buffering_max_messages=500_000)
-    took: list[float] = []
+    seen = _Seen()
     with _running(lab, scratch, "spark", topic):
-        feeder.send(b"0")
+        feeder.send(_FILLER)
         feeder.finish()
         _wait_for(west, topic, 1, 1, time.monotonic())
         tail = Tail(west, topic)
-        reader = Thread(target=lambda: took.extend(_seen(tail, seconds + 2 * LAG_P99_SECONDS)))
+        reader = Thread(target=lambda: seen.read(tail, seconds + 2 * LAG_P99_SECONDS))
         reader.start()
-        began = time.monotonic()
-        sent = 0
-        while time.monotonic() - began < seconds:
-            while sent < rate * (time.monotonic() - began):
-                feeder.send(b"%d" % time.time_ns())
-                sent += 1
+        began, sent = time.monotonic(), 0
+        while (elapsed := time.monotonic() - began) < seconds:
+            due = int(rate * elapsed) - sent
+            if due > 0:
+                feeder.send_many([b"%d" % time.time_ns(), *[_FILLER] * (due - 1)])
+                sent += due
             time.sleep(0.005)
         feeder.finish()
         reader.join()
         tail.close()
-    if len(took) < sent:
+    if seen.records < sent:
         return float(seconds)  # what has not come is later than everything that has
-    return sorted(took)[int(0.99 * len(took))]
+    return sorted(seen.lags)[int(0.99 * len(seen.lags))]
 
 
-def _seen(tail: Tail, seconds: float) -> list[float]:
-    return [at - int(value) / 1e9 for value, at in tail.read(seconds) if value.isdigit() and len(value) > 5]
+class _Seen:
+    """What arrives at the target: every record is counted, and some carry the moment at which they were written."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.lags: list[float] = []
+
+    def read(self, tail: Tail, seconds: float) -> None:
+        for value, at in tail.read(seconds):
+            self.records += 1
+            if value != _FILLER:
+                self.lags.append(at - int(value) / 1e9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -38,6 +38,14 @@ class Feeder:
             except BufferError:
                 self._client.poll(0.05)
         self._client.poll(0)
+
+    def send_many(self, values: Sequence[bytes]) -> None:
+        """Queue records in one go, which is several times cheaper, and does not count what was acknowledged."""
+        waiting: list[dict[str, Any]] = [{"value": value} for value in values]
+        while waiting:
+            self._client.produce_batch(self._topic, waiting)
+            waiting = [one for one in waiting if one.pop("_error", None) is not None]
+            self._client.poll(0.05 if waiting else 0)
 
     def finish(self) -> None:
         """Wait until everything is acknowledged; `Unavailable` when it is not."""
