@@ -32,6 +32,7 @@ _NEAR = 0.7
 _CLEAR = 0.55
 """More than this share of the time on one side makes it the one that holds the mirror up."""
 _MOST_IN_FLIGHT = 5
+_STRATEGY, _ROUND_ROBIN = "partition.assignment.strategy", "roundrobin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +155,8 @@ def _more_instances(seen: Measured) -> tuple[Advice, ...]:
     if seen.partitions <= seen.tasks:
         return ()
     because = f"{seen.partitions} partitions share {seen.tasks} tasks"
-    return (Advice("spark.master", f"{seen.tasks} cores", f"{min(seen.partitions, 4 * seen.tasks)} cores", because),)
+    more = Advice("spark.master", f"{seen.tasks} cores", f"{min(seen.partitions, 4 * seen.tasks)} cores", because)
+    dealt = seen.settings.get(_STRATEGY, _ROUND_ROBIN)
+    if _ROUND_ROBIN.lower() in dealt.lower():
+        return (more,)
+    return (more, Advice(_STRATEGY, dealt, _ROUND_ROBIN, f"{because}: in ranges some get more of them than others"))

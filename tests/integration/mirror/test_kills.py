@@ -24,7 +24,7 @@ from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 from zerotail.lab.link import CutMode, LinkControl
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(5400)]
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(5400)]
 
 KILLS = int(os.environ.get("ZT_TEST_MIRROR_KILLS", "20"))
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
@@ -81,6 +81,7 @@ def test_every_record_is_copied_once_whatever_is_killed(clusters: Layout, tmp_pa
         ]
 
 
+@pytest.mark.soak
 def test_of_two_mirrors_the_older_one_ends(clusters: Layout, tmp_path: Path) -> None:
     text = MIRROR.replace("[killed]", "[twice]")
     config = configuration(clusters, tmp_path, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,11 @@ def test_settings_of_the_kernel_are_read_and_judged_and_never_written(tmp_path: 
     (advice,) = network_advice(settings)
     assert advice.because == "sysctl -w net.core.rmem_max=16777216"
     assert (tmp_path / "net/core/rmem_max").read_text() == "212992\n"
+
+
+def test_partitions_that_are_dealt_out_in_ranges_should_be_dealt_out_in_turn() -> None:
+    ranges = {"partition.assignment.strategy": "range,cooperative-sticky"}
+    behind = Measured(10.0, 1000, 50_000, 9.0, 1.0, {"fetch-size-avg": 900_000.0}, ranges, partitions=12, tasks=2)
+    advised = {one.setting: one.wanted for one in advise(behind).advice}
+    assert advised["partition.assignment.strategy"] == "roundrobin"
+    assert "partition.assignment.strategy" not in {one.setting for one in advise(replace(behind, settings={})).advice}
