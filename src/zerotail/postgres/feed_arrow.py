@@ -41,19 +41,36 @@ def read_rows(dsn: str, producer: int, partition: int, first: int, next_serial: 
     asked = pa.RecordBatch.from_pylist(
         [{"producer": producer, "partition": partition, "first": first, "next": next_serial}], _RANGE
     )
-    with AdbcStatement(_connection(dsn)) as statement:
-        statement.set_sql_query(_ROWS)
-        statement.prepare()
-        statement.bind(asked)
-        stream, _ = statement.execute_query()
-        with pa.RecordBatchReader.from_stream(stream) as rows:
-            for batch in rows:
-                yield batch.cast(_SCHEMA)
+    statement, rows = _ask(dsn, asked)
+    with statement, rows:
+        for batch in rows:
+            yield batch.cast(_SCHEMA)
 
 
 def open_connection(dsn: str) -> None:
     """Connect this worker now, and not when the first rows are wanted."""
     _connection(dsn)
+
+
+def _ask(dsn: str, asked: pa.RecordBatch) -> tuple[AdbcStatement, pa.RecordBatchReader]:
+    """The question and its answer; a connection that has died since the last question is made anew."""
+    try:
+        return _execute(_connection(dsn), asked)
+    except AdbcError:
+        _connection.cache_clear()
+    try:
+        return _execute(_connection(dsn), asked)
+    except AdbcError as error:
+        raise _silent(dsn, error) from error
+
+
+def _execute(connection: AdbcConnection, asked: pa.RecordBatch) -> tuple[AdbcStatement, pa.RecordBatchReader]:
+    statement = AdbcStatement(connection)
+    statement.set_sql_query(_ROWS)
+    statement.prepare()
+    statement.bind(asked)
+    stream, _ = statement.execute_query()
+    return statement, pa.RecordBatchReader.from_stream(stream)
 
 
 @cache
@@ -62,8 +79,12 @@ def _connection(dsn: str) -> AdbcConnection:
     try:
         return AdbcConnection(adbc_driver_postgresql.connect(_uri(dsn)))
     except AdbcError as error:
-        said = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise Unavailable(f"the database at {where(dsn)} does not answer: {said}", code="ZT301") from error
+        raise _silent(dsn, error) from error
+
+
+def _silent(dsn: str, error: AdbcError) -> Unavailable:
+    said = (str(error).strip().splitlines() or ["no reason given"])[0]
+    return Unavailable(f"the database at {where(dsn)} does not answer: {said}", code="ZT301")
 
 
 def _uri(dsn: str) -> str:

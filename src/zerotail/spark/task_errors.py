@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import msgspec
@@ -57,11 +57,9 @@ def errors_of_tasks() -> Iterator[None]:
 
 def find_told(text: str) -> ZerotailError | None:
     """The error that a task told in this text, None if there is none."""
-    marked = _TOLD.search(text)
-    if marked is None:
-        return None
-    try:
-        told = msgspec.json.decode(marked[1], type=_Told)
-    except msgspec.MsgspecError:
-        return None
-    return _KINDS[told.kind](told.message, code=told.code, why=told.why, tries=told.tries)
+    for marked in _TOLD.findall(text):
+        # The text is a traceback, and shows the line that makes the mark as well.
+        with suppress(msgspec.MsgspecError):
+            told = msgspec.json.decode(marked, type=_Told)
+            return _KINDS[told.kind](told.message, code=told.code, why=told.why, tries=told.tries)
+    return None
