@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -20,12 +21,11 @@ def failing(error: Exception) -> Iterator[int]:
 
 
 def text_of(error: Exception) -> str:
-    """As Spark hands it on: somewhere inside a page."""
+    """As Spark hands it on: a page with the traceback, and so with the line of the program that makes the mark."""
     with pytest.raises(TaskError) as told:
         list(telling_errors(failing(error)))
-    return (
-        f"An exception was thrown from the Python worker.\nTraceback …\nTaskError: {told.value}\n at org.apache.spark"
-    )
+    traced = "".join(traceback.format_exception(told.value))
+    return f"An exception was thrown from the Python worker:\n{traced}\n at org.apache.spark"
 
 
 def test_its_kind_number_and_lines_to_type_come_through() -> None:
