@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import signal
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.process import processes_of
 from zerotail.lab.up import temporary_lab
@@ -13,11 +15,9 @@ from zerotail.lab.up import temporary_lab
 WORKERS = ("east.spark-worker-1", "east.spark-worker-2")
 
 
-@contextmanager
-def spark_cluster() -> Iterator[Layout]:
+def spark_cluster() -> AbstractContextManager[Layout]:
     """Two sites, with a Spark cluster of two workers in east, for the length of a block."""
-    with temporary_lab(lambda folder: LabSettings(folder, spark_cluster=True)) as layout:
-        yield layout
+    return temporary_lab(lambda folder: LabSettings(folder, spark_cluster=True))
 
 
 def executor_of(lab: Layout, worker: str) -> int | None:
@@ -26,6 +26,13 @@ def executor_of(lab: Layout, worker: str) -> int | None:
         if process.part == worker and b"CoarseGrainedExecutorBackend" in _command_line(process.pid):
             return process.pid
     return None
+
+
+def kill_executor(lab: Layout, worker: str) -> int:
+    """Kill -9 the process that runs tasks at a worker, as soon as there is one; which it was."""
+    pid = wait_until(f"{worker} has an executor", lambda: executor_of(lab, worker), Deadline.after(60))
+    os.kill(pid, signal.SIGKILL)
+    return pid
 
 
 def _command_line(pid: int) -> bytes:

@@ -103,8 +103,7 @@ def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
         lag = _lag(lab, Path(scratch), half, settings.lag_seconds)
         tell(f"at {half:,.0f} records/s the lag is {lag:.2f} s (p99)")
     ratios, tuned = (
-        {str(p): round(rates[f"spark-{p}"] / rates[f"{maker}-{p}"], 2) for p in settings.partitions}
-        for maker in ENGINES[1:]
+        {str(p): rates[f"spark-{p}"] / rates[f"{maker}-{p}"] for p in settings.partitions} for maker in ENGINES[1:]
     )
     reached = {f"ratio-{p}": ratio >= RATIO for p, ratio in ratios.items()}
     reached |= {"lag": lag <= LAG_P99_SECONDS, "complete": all(one.complete for one in rounds)}
@@ -112,8 +111,8 @@ def bench_mirror(settings: MirrorSettings, tell: Tell) -> MirrorResult:
         settings.count,
         settings.size,
         {name: round(rate, 1) for name, rate in rates.items()},
-        ratios,
-        tuned,
+        {p: round(ratio, 2) for p, ratio in ratios.items()},
+        {p: round(ratio, 2) for p, ratio in tuned.items()},
         round(lag, 3),
         round(half, 1),
         tuple(

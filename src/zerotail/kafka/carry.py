@@ -6,16 +6,18 @@ outside, and the producer is called by position, for names cost a quarter of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from zerotail.core.identity import Offset
-from zerotail.core.provenance import HEADER_NAME, Origin, decode, stamper
+from zerotail.core.provenance import HEADER_NAME, passed_clusters
 from zerotail.kafka.copy_order import Order
 
+Stamp = Callable[[int], bytes]
+"""Makes the header of the record at an offset (`core.provenance.stamper`)."""
 _DRAIN_SECONDS = 0.05
 _GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 
@@ -37,9 +39,9 @@ class Carried:
     """Whether nothing came behind what was read last."""
 
 
-def carry(order: Order, origin: Origin, writer: Producer, messages: Sequence[Message], carried: Carried) -> None:
+def carry(order: Order, stamp: Stamp, writer: Producer, messages: Sequence[Message], carried: Carried) -> None:
     """Queue records in order, and add them to what was carried."""
-    stamp, produce, topic, partition = stamper(origin), writer.produce, order.target_topic, order.partition
+    produce, topic, partition = writer.produce, order.target_topic, order.partition
     next_offset, last, copied, size = carried.next_offset, carried.last_copied, 0, 0
     at_end = False
     for message in messages:
@@ -83,5 +85,5 @@ def _end(error: KafkaError, message: Message) -> Offset:
 
 def _came_from_a_mirror(order: Order, headers: Any) -> bool:
     """Whether a record must not be copied: it has been at the target, or in an active-active mirror anywhere."""
-    passed = [decode(value).origin.cluster for name, value in headers if name == HEADER_NAME and value is not None]
+    passed = passed_clusters(headers)
     return bool(passed) and (order.flow.local_only or order.flow.target in passed)

@@ -16,13 +16,14 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from zerotail.core.copying import Go, Place, SourceLog, Stop, TargetEnd, plan_start, read_place
 from zerotail.core.identity import Offset
-from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode
+from zerotail.core.provenance import HEADER_NAME, Origin, Provenance, decode, stamper
 from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.carry import Carried, LostPlaceError, carry
@@ -72,6 +73,7 @@ class PartitionCopier:
     def __init__(self, order: Order) -> None:
         self._order = order
         self._origin = Origin(order.flow.source, order.topic, id_bytes(order.topic_id), order.partition)
+        self._stamp = stamper(self._origin)
         self._reader: Consumer | None = None
         self._writer: Producer | None = None
         self._places: Consumer | None = None
@@ -197,7 +199,7 @@ class PartitionCopier:
             messages = self._reader.consume(wanted, _POLL_SECONDS)
             read = time.perf_counter()
             writer.poll(0)
-            carry(self._order, self._origin, writer, messages, carried)
+            carry(self._order, self._stamp, writer, messages, carried)
             tally.at_end = (carried.at_end or not messages) and carried.next_offset >= end
             tally.reading_seconds += read - began
             tally.sending_seconds += time.perf_counter() - read
@@ -282,13 +284,17 @@ def _room(sent_bytes: int, seconds: float) -> float:
     return max(_LEAST_ROOM, min(_MOST_ROOM, sent_bytes / seconds * _ROOM_SECONDS))
 
 
+@dataclass(slots=True)
 class _Tally:
     """What one pass has done so far."""
 
-    def __init__(self) -> None:
-        self.copied = self.left_out = self.bytes = self.transactions = 0
-        self.reading_seconds = self.sending_seconds = 0.0
-        self.at_end = False
+    copied: int = 0
+    left_out: int = 0
+    bytes: int = 0
+    transactions: int = 0
+    reading_seconds: float = 0.0
+    sending_seconds: float = 0.0
+    at_end: bool = False
 
     def add(self, carried: Carried, seconds: float) -> None:
         """Add a transaction whose end took so long."""

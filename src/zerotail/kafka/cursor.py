@@ -25,6 +25,8 @@ SETTINGS = {
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
     "fetch.wait.max.ms": 50,
+    # A full queue would otherwise rest for a second before the next fetch, and be empty long before.
+    "fetch.queue.backoff.ms": 10,
     "log_level": 0,
 }
 

@@ -161,8 +161,6 @@ class PartitionLog:
             "isolation.level": "read_committed",
             "check.crcs": True,
             "queued.min.messages": 100_000,
-            # A full queue would otherwise rest for a second before the next fetch, which a small one never makes up.
-            "fetch.queue.backoff.ms": 10,
             "queued.max.messages.kbytes": max(1, self.read_ahead_bytes // 1000),
             "fetch.message.max.bytes": min(_FETCH_BYTES, max(1_000, self.read_ahead_bytes // 4)),
             **self.cluster.for_client(),

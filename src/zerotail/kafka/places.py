@@ -60,33 +60,30 @@ class Places:
         """How far partitions of the source have been copied, as far as the target says so now."""
         asked = {(flow.target_topic(topic), number): (topic, number) for topic, number in partitions}
         try:
-            found = read_committed(
-                peeking(self._cluster, place_group(flow)),
-                [TopicPartition(topic, number) for topic, number in asked],
-                Deadline.after(_LOOK_SECONDS),
-            )
+            found = self._committed(place_group(flow), asked, Deadline.after(_LOOK_SECONDS))
         except KafkaException:
             return {}
-        return {
-            asked[TopicName(one.topic), PartitionNumber(one.partition)]: Offset(one.offset)
-            for one in found
-            if one.offset >= 0
-        }
+        return {asked[one]: Offset(offset) for one, (offset, _) in found.items()}
 
     def committed(self, group: str, wanted: Callable[[str], bool]) -> dict[Partition, tuple[int, str]]:
         """The offsets that a consumer group has committed in the topics that are wanted, with their metadata."""
-        client = peeking(self._cluster, group)
         try:
-            topics = client.list_topics(timeout=_ANSWER_SECONDS).topics
+            topics = peeking(self._cluster, group).list_topics(timeout=_ANSWER_SECONDS).topics
             asked = [
-                TopicPartition(name, number)
+                (TopicName(name), PartitionNumber(number))
                 for name, topic in topics.items()
                 if wanted(name)
                 for number in topic.partitions
             ]
-            found = read_committed(client, asked, Deadline.after(_COORDINATOR_SECONDS))
+            return self._committed(group, asked, Deadline.after(_COORDINATOR_SECONDS))
         except KafkaException as error:
             raise self._translated(error) from error
+
+    def _committed(
+        self, group: str, partitions: Iterable[Partition], deadline: Deadline
+    ) -> dict[Partition, tuple[int, str]]:
+        asked = [TopicPartition(topic, number) for topic, number in partitions]
+        found = read_committed(peeking(self._cluster, group), asked, deadline)
         return {
             (TopicName(one.topic), PartitionNumber(one.partition)): (one.offset, one.metadata or "")
             for one in found

@@ -26,8 +26,6 @@ READING: Final = {
     "fetch.message.max.bytes": 8_000_000,
     "queued.min.messages": 200_000,
     "queued.max.messages.kbytes": 131_072,
-    # With a full queue the next fetch waits a second by default, and the queue is empty before.
-    "fetch.queue.backoff.ms": 10,
 }
 _PEEKING: Final = {**READING, "isolation.level": "read_uncommitted"}
 """For a look at what a group has committed last, whatever transaction is still open. The stable answer is kept back

@@ -157,6 +157,6 @@ def _more_instances(seen: Measured) -> tuple[Advice, ...]:
     because = f"{seen.partitions} partitions share {seen.tasks} tasks"
     more = Advice("spark.master", f"{seen.tasks} cores", f"{min(seen.partitions, 4 * seen.tasks)} cores", because)
     dealt = seen.settings.get(_STRATEGY, _ROUND_ROBIN)
-    if _ROUND_ROBIN.lower() in dealt.lower():
+    if _ROUND_ROBIN in dealt.lower():
         return (more,)
     return (more, Advice(_STRATEGY, dealt, _ROUND_ROBIN, f"{because}: in ranges some get more of them than others"))

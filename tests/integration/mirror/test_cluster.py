@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.mirrors import configuration, make_topic, read, running_mirror, wait_until_copied, write
-from support.spark_cluster import WORKERS, executor_of, spark_cluster
-from zerotail.deadline import Deadline, wait_until
+from support.spark_cluster import WORKERS, kill_executor, spark_cluster
 from zerotail.lab.layout import Layout
 
 pytestmark = [pytest.mark.servers, pytest.mark.soak, pytest.mark.timeout(600)]
@@ -25,14 +22,6 @@ MIRROR = "  - {topology: active-passive, source: east, target: west, topics: [sp
 def cluster() -> Iterator[Layout]:
     with spark_cluster() as layout:
         yield layout
-
-
-def kill_executor(cluster: Layout, worker: str) -> None:
-    """The process that runs tasks at a worker; as soon as there is one."""
-    wait_until(f"{worker} has an executor", lambda: executor_of(cluster, worker) is not None, Deadline.after(60))
-    executor = executor_of(cluster, worker)
-    assert executor is not None
-    os.kill(executor, signal.SIGKILL)
 
 
 def test_each_record_is_copied_once_on_a_cluster_whose_executors_are_killed(cluster: Layout, tmp_path: Path) -> None:

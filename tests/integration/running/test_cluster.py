@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from support.running import (
     trickle,
     wait_for_progress,
 )
-from support.spark_cluster import WORKERS, executor_of, spark_cluster
+from support.spark_cluster import WORKERS, executor_of, kill_executor, spark_cluster
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
@@ -60,12 +58,9 @@ def on_cluster(lab: Layout, armed: Path, **settings: str) -> dict[str, Any]:
     return {"master": lab.spark_master, "settings": {"spark.executorEnv.ZT_KILL_POINTS": str(armed), **settings}}
 
 
-def kill_executor(system: Running, worker: str) -> None:
+def replace_executor(system: Running, worker: str) -> None:
     """Kill -9; the worker starts another one."""
-    system.wait(f"{worker} has an executor", lambda: executor_of(system.lab, worker) is not None)
-    pid = executor_of(system.lab, worker)
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
+    pid = kill_executor(system.lab, worker)
     system.wait(f"{worker} has another executor", lambda: executor_of(system.lab, worker) not in (None, pid))
 
 
@@ -110,7 +105,7 @@ def test_killed_executors_and_workers_lose_double_and_reorder_nothing(
         with trickle(system, rows=20, every_seconds=0.2):
             wait_for_progress(system)
             assert all(executor_of(cluster, worker) for worker in WORKERS), "one of the workers is idle"
-            kill_executor(system, WORKERS[0])
+            replace_executor(system, WORKERS[0])
             wait_until_each_partition_moves(system)
             assert kill_target(cluster, WORKERS[0]).bit
             wait_until_each_partition_moves(system)
