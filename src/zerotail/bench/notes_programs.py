@@ -10,13 +10,11 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 
 from zerotail.core.identity import Offset
 from zerotail.core.order import Order
 from zerotail.kafka.partition_log import PartitionLog
-from zerotail.kafka.seeking_cursor import SeekingCursor
 
 ROWS_PER_POLL = 500
 """As many as the notes' client, Kafka's own, gives at once."""
@@ -77,15 +75,16 @@ def run_rewinding(order: Order, log: PartitionLog, cache_messages: int, limit_se
     cache: dict[Name, bytes | None] = {}
     gone: dict[int, int] = {}
     until = time.monotonic() + limit_seconds
-    first, _ = log.bounds
-    with closing(SeekingCursor(log, ROWS_PER_POLL)) as cursor:
+    first, behind = log.bounds
+    with log.reading(None) as cursor:
         left_at: int | None = None
         while wanted is not None:
-            messages = cursor.poll()
+            messages = cursor.poll(ROWS_PER_POLL)
             if messages is None:  # the end: back to the first record that was left
-                cursor.seek(Offset(left_at if left_at is not None else first))
+                cursor.move(Offset(left_at if left_at is not None else first), behind)
                 left_at = None
                 continue
+            counted.polls += 1
             counted.records_read += len(messages)
             for message in messages:
                 name = _name(message)
@@ -107,7 +106,6 @@ def run_rewinding(order: Order, log: PartitionLog, cache_messages: int, limit_se
                     left_at = message.offset()
             if time.monotonic() > until:
                 break
-        counted.polls = cursor.polls
     counted.finished = wanted is None
     return counted
 

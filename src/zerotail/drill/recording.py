@@ -19,8 +19,8 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from zerotail.drill.garbage import collection_paused
 from zerotail.drill.history import AnyEvent, Event, merged
+from zerotail.garbage import collection_paused
 
 E = TypeVar("E", bound=Event)
 

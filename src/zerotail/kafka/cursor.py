@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from zerotail.core.admission import FOREIGN
 from zerotail.core.head import Hint
@@ -70,9 +70,9 @@ class Cursor:
         low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_SECONDS)
         if hint is not None and (hint.log != self._log or not low <= hint.offset <= high):
             raise _LostPlaceError
-        offset = OFFSET_BEGINNING if hint is None else hint.offset
+        offset = low if hint is None else hint.offset  # a number: for "the beginning" the client takes half a second
         consumer.assign([TopicPartition(self._topic, self._partition, offset)])
-        self._next = low if hint is None else hint.offset
+        self._next = offset
 
     def _read(self, limit: int) -> Polled:
         assert self._consumer is not None  # noqa: S101 - opened above

@@ -1,9 +1,9 @@
 """A partition as batches of columns, read as often as one likes: what restorations and their proofs read.
 
 librdkafka's Python client gives one object per message, so a few calls per message are the price of reading; everything
-behind them works on columns. A cursor is a client of its own that was assigned one partition, joins no group, commits
-nothing, and reads ahead no more than it was allowed. The end is settled when the log is opened for the first time, so
-that all cursors read the same records.
+behind them works on columns. The objects are taken apart a few at a time, while they still lie in the processor's
+cache, and while the garbage collector rests. Each cursor is a client of its own. The end is settled when the log is
+opened for the first time, so that all cursors read the same records.
 
 Records of another history (see `core/admission.py`) are left out here and counted as foreign: what follows goes by
 serials, and an orphan may bear the serial of a record that was applied.
@@ -11,32 +11,30 @@ serials, and an orphan may bear the serial of a record that was applied.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Message
 
 from zerotail.core.admission import Limits
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
-from zerotail.core.record import HEADER_NAME
-from zerotail.core.restoration.batch import OFFSET_NAME, Batch
+from zerotail.core.restoration.batch import Batch
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unavailable
+from zerotail.garbage import collection_paused
 from zerotail.kafka.cluster import Cluster
+from zerotail.kafka.columns import Columns
 from zerotail.kafka.cursor import SETTINGS
 from zerotail.kafka.log import MissingTopicError, admin_client, find_partition_count, log_bounds
+from zerotail.kafka.log_cursor import LogCursor
 
-ROWS_PER_POLL = 10_000
+ROWS_PER_BATCH = 10_000
+_MOST_ROWS_PER_POLL = 1_000
 READ_AHEAD_BYTES = 16_000_000
 _ANSWER_SECONDS = 60.0
-_POLL_SECONDS = 0.2
 _FETCH_BYTES = 1_048_576
-SCHEMA = pa.schema([(HEADER_NAME, pa.binary()), (OFFSET_NAME, pa.int64()), ("value", pa.binary())])
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class PartitionLog:
     partition: PartitionNumber
     limits: Limits | None = None
     """What counts of each epoch; None takes all."""
-    rows_per_poll: int = ROWS_PER_POLL
+    rows_per_batch: int = ROWS_PER_BATCH
     read_ahead_bytes: int = READ_AHEAD_BYTES
 
     @cached_property
@@ -75,88 +73,43 @@ class PartitionLog:
 
     def open(self, offset: Offset | None) -> Iterator[Batch]:
         """The records from this offset on, None for all; it ends, it does not wait for more."""
-        for messages in self.poll(offset):
-            yield self.batch_of(messages)
+        with self.reading(offset) as cursor:
+            while len(columns := self._take(cursor)):
+                yield self._batch(columns)
 
     def poll(self, offset: Offset | None, until: Offset | None = None) -> Iterator[list[Message]]:
         """The messages themselves, a poll at a time, up to an offset or to the end."""
-        first, behind = self.bounds
-        end = behind if until is None else min(until, behind)
-        start = first if offset is None else max(offset, first)
-        if start >= end:
-            return
-        consumer = Consumer(self.client_settings())
-        try:
-            place = OFFSET_BEGINNING if start == first else start
-            consumer.assign([TopicPartition(self.topic, self.partition, place)])
-            yield from self._until(consumer, Offset(start), end)
-        except KafkaException as error:
-            raise self._silent(error.args[0].str()) from error
-        finally:
-            consumer.close()
+        with self.reading(offset, until) as cursor:
+            while (messages := cursor.poll(self._rows_per_poll)) is not None:
+                yield messages
 
     def look_at(self, offsets: Sequence[int], rows: int) -> Iterator[Batch]:
         """The few records that lie at each of some offsets, read with one client."""
         first, behind = self.bounds
         if first == behind:
             return
-        consumer = Consumer(self.client_settings())
-        try:
+        with closing(self.cursor()) as cursor:
             for offset in offsets:
                 start = Offset(min(max(offset, first), behind - 1))
-                consumer.assign([TopicPartition(self.topic, self.partition, start)])
-                found = next(self._until(consumer, start, Offset(min(behind, start + rows))), [])
+                cursor.move(start, Offset(min(behind, start + rows)))
+                found = cursor.poll(rows)
                 if found:
                     yield self.batch_of(found)
-        except KafkaException as error:
-            raise self._silent(error.args[0].str()) from error
-        finally:
-            consumer.close()
 
-    def _until(self, consumer: Consumer, start: Offset, end: Offset) -> Iterator[list[Message]]:
-        heard, following = time.monotonic(), int(start)
-        while True:
-            # No more than there can be: the client waits until it has as many as were asked for.
-            messages = consumer.consume(min(self.rows_per_poll, end - following), _POLL_SECONDS)
-            if not messages:
-                if time.monotonic() - heard > _ANSWER_SECONDS:
-                    raise self._silent("no answer in time")
-                continue
-            heard = time.monotonic()
-            # What the client has to say besides comes in the place of a message.
-            said = [one for one in messages if one.error()]
-            finished = any(map(_is_end, said))
-            if said:
-                messages = [one for one in messages if not one.error()]
-            while messages and (messages[-1].offset() or 0) >= end:
-                messages.pop()
-                finished = True
-            if messages:
-                following = (messages[-1].offset() or 0) + 1
-                yield messages
-                finished = finished or following >= end
-            if finished:
-                return
+    @contextmanager
+    def reading(self, offset: Offset | None, until: Offset | None = None) -> Iterator[LogCursor]:
+        """A cursor that reads from an offset, or from the first one, to another, or to the end."""
+        first, behind = self.bounds
+        with closing(self.cursor()) as cursor:
+            cursor.move(
+                first if offset is None else Offset(max(offset, first)),
+                behind if until is None else Offset(min(until, behind)),
+            )
+            yield cursor
 
-    def batch_of(self, messages: list[Message]) -> Batch:
-        """Messages as columns; those of another history are gone."""
-        headers = [
-            entries[0][1] if (entries := one.headers()) and entries[0][0] == HEADER_NAME else _find_header(entries)  # type: ignore[index]
-            for one in messages
-        ]
-        payload = pa.record_batch(
-            [
-                pa.array(headers, pa.binary()),
-                pa.array(_offsets(messages)),
-                pa.array([one.value() for one in messages], pa.binary()),
-            ],
-            schema=SCHEMA,
-        )
-        return Batch.of(payload) if self.limits is None else Batch.within(payload, self.limits)
-
-    def client_settings(self) -> dict[str, Any]:
-        """How a cursor reads."""
-        return {
+    def cursor(self) -> LogCursor:
+        """A cursor that is nowhere yet."""
+        settings = {
             **SETTINGS,
             "isolation.level": "read_committed",
             "check.crcs": True,
@@ -165,34 +118,30 @@ class PartitionLog:
             "fetch.message.max.bytes": min(_FETCH_BYTES, max(1_000, self.read_ahead_bytes // 4)),
             **self.cluster.for_client(),
         }
+        return LogCursor(settings, self.topic, self.partition)
 
-    def _silent(self, reason: str) -> Unavailable:
-        return Unavailable(
-            f"partition {self.partition} of topic {self.topic} cannot be read: {reason}",
-            code="ZT540",
-            tries=["zerotail status", "zerotail restore run …    # reads it again; nothing was changed"],
-        )
+    @property
+    def _rows_per_poll(self) -> int:
+        return min(self.rows_per_batch, _MOST_ROWS_PER_POLL)
 
+    def _take(self, cursor: LogCursor) -> Columns:
+        """The next records, as many as a batch has; none at the end."""
+        columns = Columns()
+        with collection_paused():
+            while len(columns) < self.rows_per_batch:
+                messages = cursor.poll(min(self._rows_per_poll, self.rows_per_batch - len(columns)))
+                if messages is None:
+                    break
+                columns.take(messages)
+                del messages  # before the next poll, and before the collector is back
+        return columns
 
-def _is_end(message: Message) -> bool:
-    error = message.error()
-    if error is None:
-        return False
-    if error.code() == KafkaError._PARTITION_EOF:
-        return True
-    raise KafkaException(error)
+    def batch_of(self, messages: list[Message]) -> Batch:
+        """Messages as columns; those of another history are gone."""
+        columns = Columns()
+        columns.take(messages)
+        return self._batch(columns)
 
-
-def _offsets(messages: list[Message]) -> np.ndarray:
-    """The offsets of a poll: they rise, so that the first and the last often say all of them."""
-    first, last = messages[0].offset() or 0, messages[-1].offset() or 0
-    if last - first + 1 == len(messages):
-        return np.arange(first, last + 1, dtype=np.int64)
-    return np.array([one.offset() for one in messages], dtype=np.int64)
-
-
-def _find_header(entries: Any) -> bytes | None:
-    for entry in entries or ():
-        if entry[0] == HEADER_NAME and isinstance(entry[1], bytes):
-            return entry[1]
-    return None
+    def _batch(self, columns: Columns) -> Batch:
+        payload = columns.payload()
+        return Batch.of(payload) if self.limits is None else Batch.within(payload, self.limits)

@@ -11,7 +11,7 @@ from zerotail.core.restoration.journal import Journal
 from zerotail.deadline import Deadline
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings
-from zerotail.kafka.partition_log import READ_AHEAD_BYTES, ROWS_PER_POLL, PartitionLog
+from zerotail.kafka.partition_log import READ_AHEAD_BYTES, ROWS_PER_BATCH, PartitionLog
 from zerotail.postgres.connection import session, snapshot
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.reading import Sources, Transforms, find_sources
@@ -48,10 +48,10 @@ class Recorded:
     """The log's name at this site."""
 
     def log(
-        self, place: Place, *, rows_per_poll: int = ROWS_PER_POLL, read_ahead_bytes: int = READ_AHEAD_BYTES
+        self, place: Place, *, rows_per_batch: int = ROWS_PER_BATCH, read_ahead_bytes: int = READ_AHEAD_BYTES
     ) -> PartitionLog:
         """The log of the place, with what counts of each epoch."""
-        return PartitionLog(place.cluster, self.topic, place.partition, self.limits, rows_per_poll, read_ahead_bytes)
+        return PartitionLog(place.cluster, self.topic, place.partition, self.limits, rows_per_batch, read_ahead_bytes)
 
     def log_named(self, place: Place, topic: TopicName) -> PartitionLog:
         """Another log of the same records."""
@@ -59,7 +59,7 @@ class Recorded:
 
     def log_to_look_at(self, place: Place, topic: TopicName | None = None) -> PartitionLog:
         """The log of the place, or another one, for a few looks: little of it is read ahead."""
-        log = self.log(place, rows_per_poll=_LOOKING_ROWS, read_ahead_bytes=_LOOKING_BYTES)
+        log = self.log(place, rows_per_batch=_LOOKING_ROWS, read_ahead_bytes=_LOOKING_BYTES)
         return replace(log, topic=topic or self.topic)
 
 

@@ -114,7 +114,7 @@ def open_in_order(
     if seen.plan.chosen is RestoreStrategy.BOUNDED:
         memory, limit = share_memory(journal, seen.state, seen.wish)
         log = seen.recorded.log(
-            seen.place, rows_per_poll=memory.rows_per_poll, read_ahead_bytes=memory.read_ahead_bytes
+            seen.place, rows_per_batch=memory.rows_per_batch, read_ahead_bytes=memory.read_ahead_bytes
         )
         spill = SpillFolder(seen.wish.spill) if seen.wish.spill is not None else None
         restored = bounded(order, log, limit, spill)

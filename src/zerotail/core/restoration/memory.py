@@ -30,7 +30,7 @@ class MemoryPlan:
     """What each part may take."""
 
     cache_bytes: int
-    rows_per_poll: int
+    rows_per_batch: int
     read_ahead_bytes: int
     """Of values, for each cursor."""
     other_bytes: int

@@ -43,9 +43,9 @@ from zerotail.drill.checker.sites import (
     same_state,
 )
 from zerotail.drill.checker.story import witness
-from zerotail.drill.garbage import collection_paused
 from zerotail.drill.history import AnyEvent, FaultBegan
 from zerotail.drill.recording import History, read_history
+from zerotail.garbage import collection_paused
 
 __all__ = ["SIMULATED", "Expect", "check"]
 

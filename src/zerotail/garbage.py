@@ -1,7 +1,7 @@
-"""Holding the garbage collector back where millions of small values are made and none refers to itself.
+"""Holding the garbage collector back where many small values are made and none refers to itself.
 
-Reading and judging a history of a million events makes no cycles, but the collector would look for them again
-and again: half of the time, for nothing.
+Reading and judging a history of a million events makes no cycles, nor does taking Kafka's messages apart; but the
+collector would look for them again and again: half of the time, for nothing.
 """
 
 from __future__ import annotations
