@@ -12,7 +12,7 @@ from zerotail.core.restoration.journal import Journal, join_segments
 from zerotail.deadline import Deadline
 from zerotail.errors import Broken, Refused
 from zerotail.postgres.connection import Connection, session
-from zerotail.postgres.feed_arrow import read_rows
+from zerotail.postgres.feed_arrow import read_bare_rows
 from zerotail.postgres.journal import find_head
 from zerotail.postgres.reading import Source, read_range
 from zerotail.postgres.segment import all_rows
@@ -60,7 +60,7 @@ def read_blocks(
 
 
 def _instructions(dsn: str, producer: ProducerNumber, partition: PartitionNumber, begin: int, end: int) -> pa.Array:
-    batches = [*read_rows(dsn, producer, partition, begin, end)]
+    batches = [*read_bare_rows(dsn, producer, partition, begin, end)]
     serials = [batch.column("serial").to_numpy() for batch in batches]
     _require_dense(np.concatenate([np.zeros(0, dtype=np.int64), *serials]), producer, begin, end)
     return pa.concat_arrays([batch.column("value") for batch in batches])
