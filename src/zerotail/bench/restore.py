@@ -29,7 +29,7 @@ from zerotail.lab.database import dsn
 from zerotail.lab.layout import LabSettings
 from zerotail.lab.up import temporary_lab
 
-METHODS = ("unbounded", "bounded", "spilled", "checked", "dictionary", "rewinding")
+METHODS = ("unbounded", "bounded", "spilled", "checked", "rested", "dictionary", "rewinding")
 FITTING_RATIO = 1.25
 REFILL_RATIO = 0.7
 SPARK_RATIO = 1.15
@@ -136,7 +136,7 @@ def _measure_case(case: Case, servers: Servers, settings: RestoreSettings, tell:
         replace(asked, method="spilled", cache=min(settings.caches)),
     ]
     if case.interleaving == "like-notes":
-        ours.append(replace(asked, method="checked"))
+        ours += [replace(asked, method=method) for method in ("checked", "rested")]
     ours = [one for one in ours if one.method in settings.methods]
     rounds = 1 if case.records >= _LARGE else settings.rounds
     plain: list[Measured] = []

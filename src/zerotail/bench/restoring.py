@@ -24,6 +24,7 @@ from zerotail.bench.restore_case import PARTITION, Case
 from zerotail.core.identity import SiteName, TopicName
 from zerotail.core.record import HEADER_NAME
 from zerotail.core.restoration.forecast import RestoreStrategy
+from zerotail.garbage import collection_paused
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
 from zerotail.kafka.plain_writer import write_plainly
@@ -38,7 +39,7 @@ class Asked:
     """What to measure."""
 
     method: str
-    """plain, unbounded, bounded, spilled, checked, dictionary, rewinding, produce or refill."""
+    """plain, rested, unbounded, bounded, spilled, checked, dictionary, rewinding, produce or refill."""
     case: Case
     bootstrap: str
     dsn: str
@@ -89,6 +90,9 @@ def measure(asked: Asked) -> Measured:
     match asked.method:
         case "plain":
             return _plain(asked)
+        case "rested":
+            with collection_paused():
+                return _plain(asked)
         case "unbounded" | "bounded" | "checked":
             return _restore(asked)
         case "spilled":

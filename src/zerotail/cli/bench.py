@@ -144,7 +144,7 @@ def bench_durability(quick: bool, faults: tuple[str, ...], seed: int, as_json: b
 @click.option("--rewinding-seconds", type=click.FloatRange(1), default=90.0, show_default=True, help="Then given up.")
 @click.option("--refill", type=click.IntRange(0), default=1_000_000, show_default=True, help="Records; 0 for none.")
 @click.option("--spark", type=click.IntRange(0), default=2_000_000, show_default=True, help="The same through Spark.")
-@click.option("--methods", help="Some of unbounded,bounded,spilled,checked,dictionary,rewinding; else all of them.")
+@click.option("--methods", help="Some of unbounded,bounded,spilled,checked,rested,dictionary,rewinding; else all.")
 @click.option("--page", type=click.Path(dir_okay=False), help="Write the tables and the picture into this page.")
 @click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON.")
 @click.option("--keep", is_flag=True, help="What is in --result and is not measured now stays in it.")
