@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from xml.sax.saxutils import escape
 
+from zerotail.bench.page import Bar, draw_bars, put_section
 from zerotail.bench.restore_result import RestoreBench, RestoreCase, RestoreRow, Spread
 
-BEGIN, END = "<!-- bench restore: made by the command -->", "<!-- end of bench restore -->"
+NAME = "bench restore"
 PICTURE = "bench-restore.svg"
 _METHODS = {
     "unbounded": "unbounded",
@@ -23,21 +23,12 @@ _COLUMNS = (
     *("method", "cache", "polls", "first hits", "cache hits", "peak cache", "share"),
     *("reads", "time (s)", "ratio", "ratio of CPU", "growth"),
 )
-_WIDTH, _BAR, _GAP, _LEFT = 860, 14, 5, 250
 _COLOURS = {"unbounded": "#2a78b8", "bounded": "#5aa469"}
 
 
 def write_page(found: RestoreBench, page: Path) -> None:
-    """Put the section into the page, in the place of an earlier one, and the picture beside it."""
-    text = page.read_text(encoding="utf-8") if page.exists() else "# Benchmarks\n"
-    section = f"{BEGIN}\n{section_of(found)}\n{END}"
-    if BEGIN in text:
-        before, _, rest = text.partition(BEGIN)
-        _, _, after = rest.partition(END)
-        text = before + section + after
-    else:
-        text = f"{text.rstrip()}\n\n{section}\n"
-    page.write_text(text, encoding="utf-8")
+    """Put the section into the page, and the picture beside it."""
+    put_section(page, NAME, section_of(found))
     (page.parent / PICTURE).write_text(picture_of(found), encoding="utf-8")
 
 
@@ -140,33 +131,19 @@ def _told(spread: Spread) -> str:
 
 
 def picture_of(found: RestoreBench) -> str:
-    """Bars of the ratios, one group for each log, and a line where a plain read stands."""
+    """The ratios of each log, and a line where a plain read stands."""
     bars = [
-        (f"{_short(case.records)} {case.interleaving} {case.producers}p", row)
+        Bar(_label(case, row), row.ratio.median, _COLOURS[row.method])
         for case in found.cases
         for row in case.rows
         if row.method in _COLOURS
     ]
-    return "\n".join(_svg(bars)) + "\n"
+    return draw_bars("time as a multiple of a plain read of the same topic", bars, 1.0)
 
 
-def _svg(bars: Sequence[tuple[str, RestoreRow]]) -> Iterator[str]:
-    most = max((row.ratio.median for _, row in bars), default=1.0)
-    scale = (_WIDTH - _LEFT - 70) / most
-    height = 40 + len(bars) * (_BAR + _GAP)
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif">'
-    yield f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>'
-    yield '<text x="10" y="20" font-size="13" fill="#222">time as a multiple of a plain read of the same topic</text>'
-    for place, (name, row) in enumerate(bars):
-        y = 32 + place * (_BAR + _GAP)
-        label = f"{name} {row.method}" + (f" {_short(row.cache)}" if row.cache else "")
-        width = row.ratio.median * scale
-        yield f'<text x="{_LEFT - 8}" y="{y + 11}" font-size="10" text-anchor="end" fill="#222">{escape(label)}</text>'
-        yield f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_BAR}" fill="{_COLOURS[row.method]}"/>'
-        yield f'<text x="{_LEFT + width + 5:.1f}" y="{y + 11}" font-size="10" fill="#222">{row.ratio.median:.2f}</text>'
-    x = _LEFT + scale
-    yield f'<line x1="{x:.1f}" y1="28" x2="{x:.1f}" y2="{height - 6}" stroke="#b03030" stroke-dasharray="4 3"/>'
-    yield "</svg>"
+def _label(case: RestoreCase, row: RestoreRow) -> str:
+    cache = f" {_short(row.cache)}" if row.cache else ""
+    return f"{_short(case.records)} {case.interleaving} {case.producers}p {row.method}{cache}"
 
 
 def _short(count: int) -> str:

@@ -57,6 +57,17 @@ class TakeoverRound:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedHistory:
+    """What the receiver counted over all takeovers of one length of history."""
+
+    history: int
+    lost: int
+    duplicated: int
+    exactly_once: bool
+    """Nothing of that, and nothing out of order."""
+
+
+@dataclass(frozen=True, slots=True)
 class MirroredRound:
     """One loss of a site of the same business with a plain MirrorMaker 2, counted by the receiver."""
 
@@ -84,6 +95,7 @@ class TakeoverResult:
     """Over all takeovers, counted by the receiver; so is the next one."""
     duplicated: int
     rounds: tuple[TakeoverRound, ...]
+    judged: tuple[JudgedHistory, ...]
     mirrored: tuple[MirroredRound, ...]
     """The same business with a plain MirrorMaker 2, where that was asked for."""
     reached: dict[str, bool]

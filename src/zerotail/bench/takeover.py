@@ -13,14 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from threading import Event, Thread
 
 from zerotail.bench.mirrored import fail_over_once
-from zerotail.bench.result import MirroredRound, TakeoverResult, TakeoverRound
+from zerotail.bench.result import JudgedHistory, MirroredRound, TakeoverResult, TakeoverRound
 from zerotail.core.identity import ChannelName, PartitionNumber, SegmentNumber, StageName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill import blows
@@ -98,17 +99,27 @@ class Watched:
             self.samples.append((time.time(), totals))
 
 
-def bench_takeover(settings: TakeoverSettings, tell: Tell) -> TakeoverResult:
-    """Measure everything, in labs of its own."""
-    rounds: list[TakeoverRound] = []
-    judged: list[Counts] = []
+def bench_takeover(
+    settings: TakeoverSettings,
+    tell: Tell,
+    earlier: TakeoverResult | None = None,
+    save: Callable[[TakeoverResult], None] = lambda _found: None,
+) -> TakeoverResult:
+    """Measure everything, in labs of its own; what an earlier run measured besides stays. What is measured is saved
+    as soon as it is judged, so that a run that is broken off has not been for nothing.
+    """
+    rounds = [one for one in earlier.rounds if one.history not in settings.histories] if earlier else []
+    judged = [one for one in earlier.judged if one.history not in settings.histories] if earlier else []
+    mirrored = [fail_over_once(settings.rate, tell) for _ in range(settings.mirrored_rounds)]
+    if earlier and not mirrored:
+        mirrored = [*earlier.mirrored]
     for history, takeovers in zip(settings.histories, settings.rounds, strict=True):
         tell(f"{history:,} instructions of history: bringing up two sites")
         some, counts = _bench_history(settings, history, takeovers, tell)
         rounds += some
-        judged.append(counts)
-    mirrored = tuple(fail_over_once(settings.rate, tell) for _ in range(settings.mirrored_rounds))
-    return _result(settings, rounds, judged, mirrored)
+        judged.append(JudgedHistory(history, counts.lost, counts.duplicated, not counts.wrong))
+        save(_result(settings.strategy, rounds, judged, mirrored))
+    return _result(settings.strategy, rounds, judged, mirrored)
 
 
 def _bench_history(
@@ -223,30 +234,33 @@ def _wait_for_new(stage: Rehearsal, history: int, count: int) -> None:
 
 
 def _result(
-    settings: TakeoverSettings,
-    rounds: list[TakeoverRound],
-    judged: list[Counts],
-    mirrored: tuple[MirroredRound, ...],
+    strategy: str,
+    rounds: Sequence[TakeoverRound],
+    judged: Sequence[JudgedHistory],
+    mirrored: Sequence[MirroredRound],
 ) -> TakeoverResult:
-    seconds = [one.takeover_seconds for one in rounds]
+    ordered = sorted(rounds, key=lambda one: one.history)
+    seconds = [one.takeover_seconds for one in ordered]
     medians = {
-        str(history): round(statistics.median(one.takeover_seconds for one in rounds if one.history == history), 3)
-        for history in settings.histories
+        str(history): round(statistics.median(one.takeover_seconds for one in some), 3)
+        for history, some in groupby(ordered, key=lambda one: one.history)
     }
-    growth = medians[str(settings.histories[-1])] / medians[str(settings.histories[0])]
+    shortest, *_, longest = [*medians.values()] * 2
+    growth = longest / shortest
     return TakeoverResult(
-        strategy=settings.strategy,
+        strategy=strategy,
         takeover_seconds_median=round(statistics.median(seconds), 3),
         takeover_seconds_worst=max(seconds),
-        outage_seconds_median=round(statistics.median(one.outage_seconds for one in rounds), 3),
+        outage_seconds_median=round(statistics.median(one.outage_seconds for one in ordered), 3),
         medians_by_history=medians,
         growth=round(growth, 3),
         lost=sum(one.lost for one in judged),
         duplicated=sum(one.duplicated for one in judged),
-        rounds=tuple(rounds),
-        mirrored=mirrored,
+        rounds=tuple(ordered),
+        judged=tuple(sorted(judged, key=lambda one: one.history)),
+        mirrored=tuple(mirrored),
         reached={
-            "exactly_once": not any(one.wrong for one in judged),
+            "exactly_once": all(one.exactly_once for one in judged),
             "takeover_seconds_median": statistics.median(seconds) <= TARGET_MEDIAN_SECONDS,
             "takeover_seconds_worst": max(seconds) <= TARGET_WORST_SECONDS,
             "flat": growth <= TARGET_GROWTH,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from zerotail.cli.bench_kept import Kept, kept_options
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 from zerotail.cli.takeover import STRATEGIES
 
@@ -78,17 +80,30 @@ def bench_journal(segments: int, records: int, as_json: bool) -> int:
 @click.option("--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True)
 @click.option("--with", "beside", type=click.Choice(["mm2"]), help="A plain MirrorMaker 2 failover beside it.")
 @click.option("--mm2-rounds", type=click.IntRange(1), default=3, show_default=True, help="Of those, with --with mm2.")
+@kept_options
 @json_option
 def bench_takeover(
-    history: str, rounds: str, rate: float, strategy: str, beside: str | None, mm2_rounds: int, as_json: bool
+    history: str,
+    rounds: str,
+    rate: float,
+    strategy: str,
+    beside: str | None,
+    mm2_rounds: int,
+    page: str | None,
+    result: str | None,
+    keep: bool,
+    earlier: str | None,
+    as_json: bool,
 ) -> int:
     """Seconds from the takeover command to the first new message outside, with a warm standby.
 
     Brings up two sites of its own, kills the active one again and again, and takes both down. Exits with 1 when a
     figure is not reached.
     """
+    from zerotail.bench.result import TakeoverResult
     from zerotail.bench.takeover import TakeoverSettings
     from zerotail.bench.takeover import bench_takeover as measure
+    from zerotail.bench.takeover_page import write_page
     from zerotail.errors import Misused
 
     lengths, takeovers = _numbers("--history", history), _numbers("--rounds", rounds)
@@ -100,7 +115,10 @@ def bench_takeover(
             tries=["--history 100000,1000000 --rounds 20,10"],
         )
     settings = TakeoverSettings(lengths, takeovers, rate, strategy, mirrored_rounds=mm2_rounds if beside else 0)
-    found = measure(settings, lambda line: say(f"bench takeover: {line}"))
+    kept = Kept(TakeoverResult, result, keep, earlier)
+    found = kept.shown() or measure(settings, lambda line: say(f"bench takeover: {line}"), kept.before(), kept.save)
+    if page is not None:
+        write_page(found, Path(page))
     if as_json:
         print_json("bench-takeover", found)
     else:
@@ -145,12 +163,7 @@ def bench_durability(quick: bool, faults: tuple[str, ...], seed: int, as_json: b
 @click.option("--refill", type=click.IntRange(0), default=1_000_000, show_default=True, help="Records; 0 for none.")
 @click.option("--spark", type=click.IntRange(0), default=2_000_000, show_default=True, help="The same through Spark.")
 @click.option("--methods", help="Some of unbounded,bounded,spilled,checked,rested,dictionary,rewinding; else all.")
-@click.option("--page", type=click.Path(dir_okay=False), help="Write the tables and the picture into this page.")
-@click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON.")
-@click.option("--keep", is_flag=True, help="What is in --result and is not measured now stays in it.")
-@click.option(
-    "--from", "earlier", type=click.Path(exists=True, dir_okay=False), help="Show a kept result; measure none."
-)
+@kept_options
 @json_option
 def bench_restore(
     sizes: str,
@@ -172,39 +185,25 @@ def bench_restore(
 
     Brings up two sites of its own and takes them down again. Exits with 1 when a figure is not reached.
     """
-    from pathlib import Path
-
-    import msgspec
-
     from zerotail.bench.interleaving import KINDS
     from zerotail.bench.restore import METHODS, RestoreSettings
     from zerotail.bench.restore import bench_restore as measure
     from zerotail.bench.restore_page import section_of, write_page
     from zerotail.bench.restore_result import RestoreBench
 
-    if earlier is not None:
-        found = msgspec.json.decode(Path(earlier).read_bytes(), type=RestoreBench)
-    else:
-        settings = RestoreSettings(
-            _numbers("--sizes", sizes),
-            _words("--interleavings", interleavings, KINDS),
-            _numbers("--producers", producers),
-            _numbers("--caches", caches),
-            rounds,
-            rewinding_seconds,
-            refill,
-            spark,
-            METHODS if methods is None else _words("--methods", methods, METHODS),
-        )
-        kept = None
-        if keep and result is not None and Path(result).exists():
-            kept = msgspec.json.decode(Path(result).read_bytes(), type=RestoreBench)
-
-        def save(so_far: RestoreBench) -> None:
-            if result is not None:
-                Path(result).write_bytes(msgspec.json.format(msgspec.json.encode(so_far)) + b"\n")
-
-        found = measure(settings, lambda line: say(f"bench restore: {line}"), kept, save)
+    settings = RestoreSettings(
+        _numbers("--sizes", sizes),
+        _words("--interleavings", interleavings, KINDS),
+        _numbers("--producers", producers),
+        _numbers("--caches", caches),
+        rounds,
+        rewinding_seconds,
+        refill,
+        spark,
+        METHODS if methods is None else _words("--methods", methods, METHODS),
+    )
+    kept = Kept(RestoreBench, result, keep, earlier)
+    found = kept.shown() or measure(settings, lambda line: say(f"bench restore: {line}"), kept.before(), kept.save)
     if page is not None:
         write_page(found, Path(page))
     if as_json:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zerotail.bench.interleaving import KINDS, interleave, serials_of
-from zerotail.bench.restore_page import BEGIN, END, picture_of, section_of, write_page
+from zerotail.bench.restore_page import picture_of, section_of, write_page
 from zerotail.bench.restore_result import RefillMeasured, RestoreBench, RestoreCase, RestoreRow, SparkMeasured, Spread
 from zerotail.core.order import Runs
 
@@ -77,7 +77,8 @@ def test_the_page_says_what_was_reached_and_how_far_a_program_came_that_was_give
 
 def test_a_page_keeps_what_others_wrote_and_replaces_the_section(tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
-    page.write_text(f"# Benchmarks\n\nbefore\n\n{BEGIN}\nold\n{END}\n\nafter\n")
+    old = "<!-- bench restore: made by the command -->\nold\n<!-- end of bench restore -->"
+    page.write_text(f"# Benchmarks\n\nbefore\n\n{old}\n\nafter\n")
     write_page(result(), page)
     text = page.read_text()
     assert text.startswith("# Benchmarks\n\nbefore\n")
