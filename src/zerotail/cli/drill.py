@@ -59,6 +59,7 @@ def list_scenarios(as_json: bool) -> None:
     show_default=True,
     help="How a takeover fills the topics.",
 )
+@click.option("--rebuild-state", is_flag=True, help="A takeover makes the state anew from the journal.")
 @click.option("--receiver", type=click.Choice(_CLASSES), help="The receiver's class; else R2, at random for `random`.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="How many, for `random`.")
 @click.option("--dir", "folder", metavar="D", help="Where history and report go; else drills/SCENARIO-TIME.")
@@ -69,6 +70,7 @@ def run(
     rate: float,
     count: int | None,
     strategy: str,
+    rebuild_state: bool,
     receiver: str | None,
     runs: int,
     folder: str | None,
@@ -85,7 +87,7 @@ def run(
 
     if scenario == ACKS:
         return _run_acks(seed, files_of(scenario, folder), as_json)
-    settings = DrillSettings(seed, rate, count, strategy)
+    settings = DrillSettings(seed, rate, count, strategy, rebuild_state)
     if scenario in ("all", "random"):
         planned = plan_all(seed, receiver) if scenario == "all" else plan_random(seed, runs, receiver)
         return _run_many(planned, settings, files_of(scenario, folder), as_json)

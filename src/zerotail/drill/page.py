@@ -116,6 +116,7 @@ def _settings(result: DrillResult) -> list[tuple[str, str]]:
         ("receiver", result.receiver),
         ("instructions per second", f"{result.rate:,.0f}"),
         ("strategy", result.strategy),
+        ("state", "made anew from the journal" if result.rebuild_state else "as the database has it"),
         ("seed", str(result.seed)),
         ("seconds", f"{result.seconds:.1f}"),
     ]

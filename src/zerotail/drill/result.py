@@ -42,6 +42,8 @@ class DrillResult:
     rate: float
     seconds: float
     strategy: str = "auto"
+    rebuild_state: bool = False
+    """Whether a takeover made the state anew from the journal."""
     allowed: str = ""
     """What was stated beforehand."""
     reasons: tuple[str, ...] = ()

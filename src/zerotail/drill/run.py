@@ -48,6 +48,8 @@ class DrillSettings:
     count: int | None = None
     """Instructions of the business in all; None: as many as the scenario needs."""
     strategy: str = "auto"
+    rebuild_state: bool = False
+    """A takeover makes the state anew from the journal, also where the scenario does not ask for it."""
     scale: float = 1.0
     """How many messages show that the flow goes on, as a share of the usual number."""
 
@@ -72,7 +74,8 @@ def run_drill(
     watch: Watch = lambda _stage: nullcontext(),
 ) -> DrillResult:
     """Play the scenario in a lab that was just brought up; files go into `folder`."""
-    prepare_example(layout, replayed=scenario.replayed, strategy=settings.strategy)
+    replayed = settings.rebuild_state or scenario.replayed
+    prepare_example(layout, replayed=replayed, strategy=settings.strategy)
     stage = new_stage(layout, settings, folder, tell)
     try:
         with watch(stage):
@@ -218,6 +221,7 @@ def _result(
         rate=stage.rate,
         seconds=round(seconds, 1),
         strategy=settings.strategy,
+        rebuild_state=settings.rebuild_state or scenario.replayed,
         allowed=scenario.allowed,
         reasons=(*stage.findings, *rules, *open_ends, *doubts, *counts.evidence),
     )

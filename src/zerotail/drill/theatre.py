@@ -33,8 +33,6 @@ class Theatre:
     folder: Path
     """Where the witnesses of each stage write."""
     settings: DrillSettings
-    replayed: bool = False
-    """In every scene, not only where the scenario asks for it."""
     tell: Tell = lambda _line: None
     _stage: Rehearsal | None = None
     _kind: Kind | None = None
@@ -50,7 +48,7 @@ class Theatre:
 
     def play(self, scenario: Scenario, receiver: str, seed: int, folder: Path) -> DrillResult:
         """Play a scene; its files go into `folder`."""
-        kind = (receiver, self.replayed or scenario.replayed)
+        kind = (receiver, self.settings.rebuild_state or scenario.replayed)
         if self._stage is None or kind != self._kind or self._scenes == _MOST_SCENES:
             self.leave()
             self._stage = self._build(kind)

@@ -18,7 +18,7 @@ from zerotail.drill.theatre import Theatre
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow]
 
-SETTINGS = DrillSettings(rate=300, scale=0.3)
+SETTINGS = DrillSettings(rate=300, rebuild_state=True, scale=0.3)
 SCENES = (
     "kafka-loss",
     "standby-loss",
@@ -33,7 +33,7 @@ SCENES = (
 
 @pytest.fixture(scope="module")
 def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
-    with Theatre(tmp_path_factory.mktemp("drills"), SETTINGS, replayed=True, tell=print) as theatre:
+    with Theatre(tmp_path_factory.mktemp("drills"), SETTINGS, tell=print) as theatre:
         yield theatre
 
 
