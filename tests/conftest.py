@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,12 @@ import pytest
 from support.healing import heal
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import bring_up, take_down
+
+
+def pytest_configure() -> None:
+    """Tests that run in the background of a shell have Ctrl-C ignored; what they start shall not inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
