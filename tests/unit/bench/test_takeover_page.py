@@ -54,9 +54,11 @@ def test_what_was_measured_before_stays_and_what_is_measured_again_is_new(measur
     assert both.growth == 1.4
 
 
-def test_one_history_is_as_long_as_itself(measured: list[int]) -> None:
-    assert measure(1_000).growth == 1.0
+def test_one_history_says_nothing_about_another(measured: list[int]) -> None:
+    found = measure(1_000)
     assert measured == [1_000]
+    assert "flat" not in found.reached
+    assert "the longest history" not in section_of(found)
 
 
 @pytest.mark.usefixtures("measured")
