@@ -245,8 +245,8 @@ def _result(
         str(history): round(statistics.median(one.takeover_seconds for one in some), 3)
         for history, some in groupby(ordered, key=lambda one: one.history)
     }
-    shortest, *_, longest = [*medians.values()] * 2
-    growth = longest / shortest
+    by_length = [*medians.values()]
+    growth = by_length[-1] / by_length[0]
     reached = {
         "exactly_once": all(one.exactly_once for one in judged),
         "takeover_seconds_median": statistics.median(seconds) <= TARGET_MEDIAN_SECONDS,
