@@ -29,12 +29,13 @@ select producer.producer, head.partition, head.stage, coalesce((head.vector ->> 
 """
 _LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
 # What is known is asked row by row. `not exists` may become a join, and the planner of a database that was promoted a
-# moment ago, without statistics, would read the whole history for it.
+# moment ago, without statistics, would read the whole history for it. What is taken is named by its place in the table:
+# by its key, all that waits would be read to find it again. Rows that wait are never updated, so places do not change.
 _NUMBER = """
 with taken as (
-    delete from zerotail.submission where (producer, id) in (
-        select producer, id from zerotail.submission where producer = %s and partition = %s
-         order by submitted_at, id limit %s)
+    delete from zerotail.submission where ctid = any(array(
+        select ctid from zerotail.submission where producer = %s and partition = %s
+         order by submitted_at, id limit %s))
     returning *
 ), unheard as (
     select * from taken where (select true from zerotail.instruction as known

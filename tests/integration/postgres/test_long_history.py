@@ -21,7 +21,7 @@ pytestmark = pytest.mark.servers
 
 PRODUCER, PARTITION = ProducerNumber(900), PartitionNumber(0)
 PASSED = 30_000
-SCANS = "select seq_scan from pg_stat_user_tables where relid = 'zerotail.instruction'::regclass"
+SCANS = "select seq_scan from pg_stat_user_tables where relid = %s::regclass"
 QUEUE = "insert into zerotail.submission (producer, partition, id, value) "
 
 
@@ -42,10 +42,10 @@ def busy(warm_lab: Layout) -> Iterator[Connection]:
     connection.close()
 
 
-def whole_reads(connection: Connection) -> int:
+def whole_reads(connection: Connection, table: str = "instruction") -> int:
     connection.execute("select pg_stat_force_next_flush()")
     connection.execute("select pg_stat_clear_snapshot()")
-    (count,) = one_row(connection, SCANS)
+    (count,) = one_row(connection, SCANS, (f"zerotail.{table}",))
     return int(count)
 
 
@@ -54,6 +54,16 @@ def test_a_submission_is_numbered_without_reading_all_instructions(busy: Connect
     busy.execute(f"{QUEUE} values (900, 0, 'id-1', ''), (900, 0, 'new', '')".encode())
     assert number_submissions(busy, PRODUCER, PARTITION, PASSED) == 1, "the one that is known already goes"
     assert whole_reads(busy) == before
+
+
+def test_a_long_queue_is_numbered_piece_by_piece_without_reading_all_of_it(busy: Connection) -> None:
+    queued = "select 900, 0, 'late-' || number, repeat('x', 200)::bytea from generate_series(1, %s) as number"
+    busy.execute(f"{QUEUE} {queued}".encode(), (PASSED,))
+    before = whole_reads(busy, "submission")
+    assert [number_submissions(busy, PRODUCER, PARTITION, 100) for _ in range(3)] == [100] * 3
+    assert whole_reads(busy, "submission") == before
+    (waiting,) = one_row(busy, "select count(*) from zerotail.submission")
+    assert waiting == PASSED - 300
 
 
 def test_a_cut_is_taken_without_reading_all_instructions(busy: Connection) -> None:

@@ -37,6 +37,9 @@ create table if not exists zerotail.submission (
     primary key (producer, id)
 );
 
+-- In whose turn they are numbered: after an outage of the numbering millions may wait.
+create index if not exists submission_turn on zerotail.submission (producer, partition, submitted_at, id);
+
 create or replace function zerotail.never_changes() returns trigger language plpgsql as $$
 begin
     raise exception '% is written once and never changed', tg_table_name using errcode = 'restrict_violation';
