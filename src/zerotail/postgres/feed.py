@@ -29,14 +29,15 @@ select producer.producer, head.partition, head.stage, coalesce((head.vector ->> 
 """
 _LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
 # What is known is asked row by row. `not exists` may become a join, and the planner of a database that was promoted a
-# moment ago, without statistics, would read the whole history for it. What is taken is named by its place in the table:
-# by its key, all that waits would be read to find it again. Rows that wait are never updated, so places do not change.
+# moment ago, without statistics, would read the whole history for it. What is taken is found again by its place in the
+# table: rows that wait are never updated, so places do not change.
 _NUMBER = """
 with taken as (
-    delete from zerotail.submission where ctid = any(array(
+    delete from zerotail.submission as waiting using (
         select ctid from zerotail.submission where producer = %s and partition = %s
-         order by submitted_at, id limit %s))
-    returning *
+         order by submitted_at, id limit %s) as next
+     where waiting.ctid = next.ctid
+    returning waiting.*
 ), unheard as (
     select * from taken where (select true from zerotail.instruction as known
                                 where known.producer = taken.producer and known.id = taken.id) is null
@@ -44,6 +45,8 @@ with taken as (
 insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at)
 select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at from unheard
 """
+_ROW_BY_ROW = "set local enable_seqscan = off"
+"""A plan that was made for a short queue would read all of a long one for every piece."""
 
 
 def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
@@ -76,12 +79,13 @@ def last_serial(connection: Connection, producer: ProducerNumber, partition: Par
 
 
 def number_submissions(connection: Connection, producer: ProducerNumber, partition: PartitionNumber, limit: int) -> int:
-    """Number rows that were inserted without a serial; answers how many.
+    """Number rows that were inserted without a serial, in the current transaction; answers how many.
 
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
     the very transaction that makes it an instruction. One whose id is an instruction already was inserted again by
     somebody who did not hear the answer: it goes, as `submit` would find it.
     """
+    connection.execute(_ROW_BY_ROW.encode())
     first = next_serial(connection, producer, partition)
     numbered = connection.execute(_NUMBER.encode(), (producer, partition, limit, first))
     return numbered.rowcount

@@ -60,10 +60,12 @@ def test_a_long_queue_is_numbered_piece_by_piece_without_reading_all_of_it(busy:
     queued = "select 900, 0, 'late-' || number, repeat('x', 200)::bytea from generate_series(1, %s) as number"
     busy.execute(f"{QUEUE} {queued}".encode(), (PASSED,))
     before = whole_reads(busy, "submission")
-    assert [number_submissions(busy, PRODUCER, PARTITION, 100) for _ in range(3)] == [100] * 3
+    for _ in range(3):
+        with busy.transaction():
+            assert number_submissions(busy, PRODUCER, PARTITION, PASSED // 4) == PASSED // 4
     assert whole_reads(busy, "submission") == before
     (waiting,) = one_row(busy, "select count(*) from zerotail.submission")
-    assert waiting == PASSED - 300
+    assert waiting == PASSED // 4
 
 
 def test_a_cut_is_taken_without_reading_all_instructions(busy: Connection) -> None:
