@@ -22,8 +22,8 @@ class Bar:
     """Stands behind the value."""
 
 
-def put_section(page: Path, name: str, section: str) -> None:
-    """Put the section of a command into the page; whatever else is in the page stays."""
+def put_section(page: Path, name: str, section: str, picture: str) -> None:
+    """Put the section of a command into the page, and its picture beside it; whatever else is in the page stays."""
     begin, end = f"<!-- {name}: made by the command -->", f"<!-- end of {name} -->"
     text = page.read_text(encoding="utf-8") if page.exists() else "# Benchmarks\n"
     whole = f"{begin}\n{section}\n{end}"
@@ -34,6 +34,12 @@ def put_section(page: Path, name: str, section: str) -> None:
     else:
         text = f"{text.rstrip()}\n\n{whole}\n"
     page.write_text(text, encoding="utf-8")
+    (page.parent / picture_name(name)).write_text(picture, encoding="utf-8")
+
+
+def picture_name(name: str) -> str:
+    """The file of a command's picture."""
+    return f"{name.replace(' ', '-')}.svg"
 
 
 def draw_bars(title: str, bars: Sequence[Bar], line_at: float) -> str:

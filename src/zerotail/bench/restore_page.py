@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from zerotail.bench.page import Bar, draw_bars, put_section
+from zerotail.bench.page import Bar, draw_bars, picture_name, put_section
 from zerotail.bench.restore_result import RestoreBench, RestoreCase, RestoreRow, Spread
 
 NAME = "bench restore"
-PICTURE = "bench-restore.svg"
 _METHODS = {
     "unbounded": "unbounded",
     "bounded": "bounded",
@@ -28,13 +27,19 @@ _COLOURS = {"unbounded": "#2a78b8", "bounded": "#5aa469"}
 
 def write_page(found: RestoreBench, page: Path) -> None:
     """Put the section into the page, and the picture beside it."""
-    put_section(page, NAME, section_of(found))
-    (page.parent / PICTURE).write_text(picture_of(found), encoding="utf-8")
+    put_section(page, NAME, section_of(found), picture_of(found))
 
 
 def section_of(found: RestoreBench) -> str:
     """The tables, in Markdown."""
-    lines = ["## Restoring order", "", *_introduction(found), "", f"![time beside a plain read]({PICTURE})", ""]
+    lines = [
+        "## Restoring order",
+        "",
+        *_introduction(found),
+        "",
+        f"![time beside a plain read]({picture_name(NAME)})",
+        "",
+    ]
     for case in found.cases:
         lines += [*_table(case), ""]
     return "\n".join([*lines, *_refill(found), *_spark(found)]).rstrip() + "\n"

@@ -277,16 +277,13 @@ def _told_mirror(found: MirrorResult) -> str:
 def _told_takeover(found: TakeoverResult) -> str:
     reached = {name: tick(value, sys.stdout) for name, value in found.reached.items()}
     lengths = ", ".join(f"{int(history):,}: {seconds:.2f} s" for history, seconds in found.medians_by_history.items())
+    growth = f"{found.growth:.2f} times as long with the longest history ({lengths})"
     return "\n".join(
         [
             f"{reached['takeover_seconds_median']} {found.takeover_seconds_median:.2f} s median from the command to "
             f"the first new message (wanted 2.00), {len(found.rounds)} takeovers, {found.strategy}",
             f"{reached['takeover_seconds_worst']} {found.takeover_seconds_worst:.2f} s the worst (wanted 5.00)",
-            *(
-                f"{sign} {found.growth:.2f} times as long with the longest history ({lengths})"
-                for name, sign in reached.items()
-                if name == "flat"
-            ),
+            *([f"{reached['flat']} {growth}"] if "flat" in reached else []),
             f"{reached['exactly_once']} {found.lost} lost, {found.duplicated} duplicated, counted by the receiver",
             *(
                 f"  beside it, plain MirrorMaker 2: {one.lost:,} of {one.submitted:,} lost, {one.duplicated:,} "

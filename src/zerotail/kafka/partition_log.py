@@ -88,7 +88,7 @@ class PartitionLog:
         first, behind = self.bounds
         if first == behind:
             return
-        with closing(self.cursor()) as cursor:
+        with closing(self._cursor()) as cursor:
             for offset in offsets:
                 start = Offset(min(max(offset, first), behind - 1))
                 cursor.move(start, Offset(min(behind, start + rows)))
@@ -100,14 +100,14 @@ class PartitionLog:
     def reading(self, offset: Offset | None, until: Offset | None = None) -> Iterator[LogCursor]:
         """A cursor that reads from an offset, or from the first one, to another, or to the end."""
         first, behind = self.bounds
-        with closing(self.cursor()) as cursor:
+        with closing(self._cursor()) as cursor:
             cursor.move(
                 first if offset is None else Offset(max(offset, first)),
                 behind if until is None else Offset(min(until, behind)),
             )
             yield cursor
 
-    def cursor(self) -> LogCursor:
+    def _cursor(self) -> LogCursor:
         """A cursor that is nowhere yet."""
         settings = {
             **SETTINGS,
