@@ -18,14 +18,14 @@ from threading import Event
 
 from zerotail.core.identity import SiteName
 from zerotail.core.watch import Sign, Watch
-from zerotail.deadline import Deadline
-from zerotail.errors import Misused, Unavailable, ZerotailError
+from zerotail.errors import Misused, ZerotailError
 from zerotail.operate.act import Operator
 from zerotail.operate.plan import require_accepted
 from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
 from zerotail.operate.world import World, observe_world
-from zerotail.postgres.connection import session
+from zerotail.ports import Refused, Unreachable
 from zerotail.postgres.look import log_silence_seconds
+from zerotail.postgres.transaction import Session
 from zerotail.running.report import Say, Tell
 
 _LOOK_SECONDS = 0.5
@@ -47,7 +47,8 @@ class Watcher:
         self._operator = operator
         self._site = site
         self._other = operator.configuration.other_site(site)
-        self._dsn = operator.configuration.sites[site].database.dsn.reveal()
+        dsn = operator.configuration.sites[site].database.dsn.reveal()
+        self._own = Session(dsn, patience_seconds=_OWN_SECONDS, connect_seconds=_OWN_SECONDS)
         self._tell = tell
         self._say = say
         self._stop = Event()
@@ -59,6 +60,12 @@ class Watcher:
 
     def run(self) -> int:
         """Until this site is the active one, or until stopped; the exit code."""
+        try:
+            return self._keep_watching()
+        finally:
+            self._own.close()
+
+    def _keep_watching(self) -> int:
         self._tell(f"watching {self._other}: takeover after {self._watch.after_seconds:g} s of silence")
         told = ""
         while not self._stop.is_set():
@@ -85,10 +92,8 @@ class Watcher:
             return Sign.ALIVE
         if world.of(self._site) is None:
             return Sign.UNKNOWN
-        try:
-            with session(self._dsn, Deadline.after(_OWN_SECONDS)) as connection:
-                silence = log_silence_seconds(connection)
-        except Unavailable:
+        silence = self._own.read(log_silence_seconds)
+        if isinstance(silence, (Unreachable, Refused)):
             return Sign.UNKNOWN
         return Sign.ALIVE if silence is not None and silence < _FRESH_SECONDS else Sign.SILENT
 

@@ -1,7 +1,7 @@
 """Connections, and psycopg's errors in our words.
 
-Sessions are autocommit unless a caller opens a transaction, answer inside a deadline on the client's side (the server's
-own time-outs do not fire while a commit waits for the other site), and never show a DSN's password in an error.
+Sessions are autocommit unless a caller opens a transaction, and never show a DSN's password in an error. The deadline
+is for the connection alone: whoever must not wait longer for answers either uses a `transaction.Session` with patience.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 3. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
    nobody knows: `Indefinite`, to be found out by reading.
 4. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
-   the server's own time-outs do not fire then.
+   the server's own time-outs do not fire then. It has no more patience for the first words on a new connection.
 5. SIGINT and SIGTERM are held back while COMMIT is under way: psycopg would turn them into a cancel, which leaves a
    row behind that looks finished and is not.
 """
@@ -116,7 +116,8 @@ class Session:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._dsn, Deadline.after(self._connect_seconds), application=self._application)
             if self._commits_locally:
-                self._connection.execute(sql.SQL("set synchronous_commit = local"))
+                with cut_after(self._connection, self._patience_seconds):
+                    self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
 
     def _roll_back(self) -> None:

@@ -24,7 +24,7 @@ FIRST = PartitionNumber(0)
 
 
 def test_every_submitted_instruction_reaches_the_receiver_once_and_in_order(lab: Layout) -> None:
-    system = new_system(lab, "day", 1, partitions=1)
+    system = new_system(lab, "day", 701, partitions=1)
     client = SiteAdapters(system.adapters)
     for number in range(1, 101):
         value = json.dumps({"account": f"account {number % 7}", "amount": number}).encode()
