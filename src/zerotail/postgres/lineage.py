@@ -22,6 +22,7 @@ from zerotail.core.identity import (
 from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.position import read_position
+from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import Declined
 
 _STANDING = """
@@ -74,7 +75,7 @@ def require_at_work(connection: Connection, site: SiteName) -> Standing:
 
 def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
     """Write the new epoch with the cut, and hand every head over to it, if the current epoch is the expected one."""
-    connection.execute(b"lock table zerotail.epoch in exclusive mode")
+    take_locks(connection, b"lock table zerotail.epoch, zerotail.head in exclusive mode")
     standing = read_standing(connection)
     if standing.timeline is None:
         raise Declined("the database is a standby")

@@ -31,6 +31,7 @@ from zerotail.postgres.connection import Connection, connect, translated, where
 from zerotail.postgres.lineage import observe_cut, read_standing
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import is_in_recovery
+from zerotail.postgres.standstill import end_standing_still
 from zerotail.postgres.transaction import cut_after
 
 _ANSWER_SECONDS = 20.0
@@ -133,7 +134,7 @@ def survived_of(replaced: Lineage, active: Connection) -> Cut:
 
 
 def _lock(connection: Connection) -> None:
-    """Lock our tables against writers; sessions whose commit waits for the lost standby are ended."""
+    """Lock our tables against writers; sessions that wait for the lost standby, or stand still, are ended."""
     deadline = Deadline.after(_ANSWER_SECONDS)
     connection.execute(f"set lock_timeout = {_LOCK_MILLISECONDS}".encode())
     while True:
@@ -143,6 +144,7 @@ def _lock(connection: Connection) -> None:
             connection.execute(_LOCK)
         except psycopg.errors.LockNotAvailable:
             connection.execute(b"rollback")
+            end_standing_still(connection)
             if deadline.passed:
                 raise Unavailable(
                     "somebody keeps writing to the database that is to be replaced.", code="ZT414"

@@ -1,7 +1,7 @@
 -- Who may do what. Roles without a login: the DBA grants them to the users that log in.
 --   zerotail_writer    what producers, stages, emitters and submitting services need; cannot change or remove the journal
 --   zerotail_reader    looks
---   zerotail_operator  epochs, settling of doubts
+--   zerotail_operator  epochs, settling of doubts; ends sessions that stand still in their way
 --   zerotail_truncator removes what no takeover needs any more
 
 do $$
@@ -21,6 +21,7 @@ revoke all on all tables in schema zerotail from public;
 grant usage on schema zerotail to zerotail_writer, zerotail_reader, zerotail_operator, zerotail_truncator;
 grant select on all tables in schema zerotail to zerotail_writer, zerotail_reader, zerotail_operator, zerotail_truncator;
 grant pg_read_all_stats to zerotail_writer, zerotail_reader, zerotail_operator;
+grant pg_signal_backend to zerotail_operator;
 
 grant insert on zerotail.producer, zerotail.instruction, zerotail.submission, zerotail.segment, zerotail.outbox, zerotail.doubt
     to zerotail_writer;

@@ -1,0 +1,129 @@
+"""A process that stands still in the middle of a transaction does not hold up a new epoch; one that works is let be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from threading import Event, Thread
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from support.journal import day_of
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import SiteName, epoch_of
+from zerotail.deadline import Deadline
+from zerotail.lab.layout import Layout
+from zerotail.ports import Done, OpenEpoch
+from zerotail.postgres.connection import Connection, connect, one_row
+from zerotail.postgres.lineage import open_epoch, read_standing
+from zerotail.postgres.transaction import Session
+
+pytestmark = pytest.mark.servers
+
+PATIENCE = 20.0
+EAST = SiteName("east")
+
+
+@pytest.fixture
+def database(warm_lab: Layout) -> str:
+    return day_of(warm_lab)[1]
+
+
+@pytest.fixture
+def holder(database: str) -> Iterator[Connection]:
+    """Somebody in the middle of a transaction that has moved the heads on."""
+    with connect(database, Deadline.after(PATIENCE), application="zerotail stage") as connection:
+        hold(connection)
+        yield connection
+
+
+def hold(connection: Connection) -> None:
+    connection.execute("begin")
+    connection.execute("update zerotail.head set claim = claim + 1")
+
+
+def open_next(database: str) -> object:
+    """Open the next epoch, as a takeover does."""
+    session = Session(database, patience_seconds=PATIENCE)
+    standing = session.read(read_standing)
+    wanted = OpenEpoch(EAST, standing.epoch, epoch_of(200, 0), Durability.GATED, "takeover", "a test")  # type: ignore[union-attr]
+    try:
+        return session.write(lambda connection: open_epoch(connection, wanted))
+    finally:
+        session.close()
+
+
+def claims(database: str) -> list[int]:
+    with connect(database, Deadline.after(PATIENCE)) as connection:
+        return [claim for (claim,) in connection.execute("select claim from zerotail.head").fetchall()]
+
+
+def test_a_silent_transaction_is_ended_and_has_not_happened(database: str, holder: Connection) -> None:
+    before = claims(database)
+    assert isinstance(open_next(database), Done)
+    with pytest.raises(psycopg.OperationalError):
+        holder.execute("commit")
+    assert claims(database) == before
+
+
+def test_one_that_is_silent_in_the_middle_of_a_copy_is_ended(database: str, holder: Connection) -> None:
+    with ExitStack() as broken:
+        broken.enter_context(pytest.raises(psycopg.OperationalError))
+        broken.enter_context(holder.cursor().copy("copy zerotail.lane from stdin"))
+        assert isinstance(open_next(database), Done)
+
+
+def test_one_that_works_is_waited_for(database: str) -> None:
+    held, errors = Event(), []
+
+    def work() -> None:
+        with connect(database, Deadline.after(PATIENCE)) as connection:
+            hold(connection)
+            held.set()
+            try:
+                connection.execute("select pg_sleep(2)")
+                connection.execute("commit")
+            except psycopg.Error as error:
+                errors.append(error)
+
+    worker = Thread(target=work)
+    worker.start()
+    assert held.wait(PATIENCE)
+    before = claims(database)
+    opened = open_next(database)
+    worker.join(PATIENCE)
+    assert isinstance(opened, Done)
+    assert errors == []
+    assert claims(database) == [claim + 1 for claim in before]
+
+
+@pytest.mark.parametrize("role", ["zerotail_operator", "postgres"])
+def test_an_operator_may_end_what_a_writer_left(database: str, role: str, login: Callable[[str, str], str]) -> None:
+    with connect(login(database, "zerotail_writer"), Deadline.after(PATIENCE)) as writer:
+        hold(writer)
+        assert isinstance(open_next(login(database, role)), Done)
+        with pytest.raises(psycopg.OperationalError):
+            writer.execute("commit")
+
+
+@pytest.fixture
+def login() -> Iterator[Callable[[str, str], str]]:
+    """Makes a user that has a role, for the length of a test."""
+    made: list[tuple[str, str]] = []
+
+    def make(database: str, role: str) -> str:
+        if role == "postgres":
+            return database
+        name = f"{role}_user"
+        with connect(database, Deadline.after(PATIENCE)) as connection:
+            connection.execute(f"create role {name} login in role {role}".encode())
+        made.append((database, name))
+        return make_conninfo(database, user=name)
+
+    yield make
+    for database, name in made:
+        with connect(database, Deadline.after(PATIENCE)) as connection:
+            assert one_row(connection, "select count(*) from pg_stat_activity where usename = %s", (name,)) == (0,)
+            connection.execute(f"drop role {name}".encode())
