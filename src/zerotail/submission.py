@@ -18,7 +18,7 @@ from typing import Self
 
 from zerotail.config import load
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, SiteName
-from zerotail.errors import Misused, Refused, Unfinished
+from zerotail.errors import Misused, Refused, Unavailable, Unfinished
 from zerotail.flow.submit import submit as submit_story
 from zerotail.handler import Value, encode_value
 from zerotail.ports import Refused as Declined
@@ -27,6 +27,9 @@ from zerotail.postgres.transaction import Session
 from zerotail.running.prepare import adapter_settings
 from zerotail.wiring import SiteAdapters, run_to_end
 
+_PATIENCE_SECONDS = 5.0
+"""For each answer of the site's database: a client must not wait for one that stands still, but ask the other site."""
+
 
 class Submitter:
     """A session of one client with one site; not to be shared by threads."""
@@ -34,7 +37,7 @@ class Submitter:
     def __init__(self, config: str | Path | None, site: str) -> None:
         self._configuration = load(config)
         self._settings = adapter_settings(self._configuration, SiteName(site))
-        self._adapters = SiteAdapters(self._settings)
+        self._adapters = SiteAdapters(self._settings, patience_seconds=_PATIENCE_SECONDS)
         self._numbers: dict[str, ProducerNumber] = {}
 
     def submit(
@@ -79,12 +82,16 @@ class Submitter:
 
     def _number(self, producer: str) -> ProducerNumber:
         if producer not in self._numbers:
-            session = Session(self._settings.dsn, "zerotail submit")
+            session = Session(self._settings.dsn, "zerotail submit", patience_seconds=_PATIENCE_SECONDS)
             try:
                 found = session.read(lambda connection: find_numbers(connection, [producer]))
             finally:
                 session.close()
-            if not isinstance(found, dict) or producer not in found:
+            if not isinstance(found, dict):
+                raise Unavailable(
+                    f"the database of {self._settings.site} does not answer.", code="ZT301", tries=["zerotail status"]
+                )
+            if producer not in found:
                 raise Misused(
                     f"the database of {self._settings.site} knows no producer {producer!r}.",
                     code="ZT465",

@@ -48,10 +48,17 @@ class AdapterSettings:
 class SiteAdapters:
     """Carries out effects at one site. One object per thread: it holds sessions and clients of its own."""
 
-    def __init__(self, settings: AdapterSettings, transforms: reading.Transforms | None = None) -> None:
+    def __init__(
+        self,
+        settings: AdapterSettings,
+        transforms: reading.Transforms | None = None,
+        *,
+        patience_seconds: float | None = None,
+    ) -> None:
+        """With `patience_seconds` the site's own database has so long for each effect."""
         self.settings = settings
         site = settings.site
-        self._database = Session(settings.dsn)
+        self._database = Session(settings.dsn, patience_seconds=patience_seconds)
         self._peer_dsn = settings.peer_dsn
         self._peer: Connection | None = None
         self._cluster = settings.kafka

@@ -22,6 +22,7 @@ import msgspec
 from zerotail.channel.receiver import ClaimAnswer, SendAnswer
 from zerotail.core.identity import EmissionNumber, Epoch, SiteName
 from zerotail.core.receiver import Welcome
+from zerotail.errors import ZerotailError
 from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
@@ -184,7 +185,7 @@ class _Wire:
         body = msgspec.json.encode(content)
         try:
             connection = self._connected()
-        except OSError:
+        except (OSError, ZerotailError):  # also of a file with a secret in it, which is replaced just now
             self.close()
             return Unreachable()
         try:

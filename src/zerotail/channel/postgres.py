@@ -30,12 +30,12 @@ class PostgresReceiver:
         """Enter the sender in the lane's receipt, and read the last number."""
         if not self._receipts:
             return Welcome(None, None)
-        return self._session.write(lambda connection: receipt.claim(connection, effect))
+        return receipt.write(self._session, lambda connection: receipt.claim(connection, effect))
 
     def send(self, effect: SendEmissions) -> SendAnswer:
         """Carry the messages out, in one transaction."""
         take = receipt.take_in_order if self._receipts else receipt.take
-        return self._session.write(lambda connection: take(connection, effect, self._effect))
+        return receipt.write(self._session, lambda connection: take(connection, effect, self._effect))
 
     def close(self) -> None:
         """End the session."""

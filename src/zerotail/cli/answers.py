@@ -173,6 +173,8 @@ class SchemaApplyAnswer:
 
     database: str
     files: tuple[str, ...]
+    epoch: int | None
+    """The first epoch, if it was opened now."""
     seconds: float
 
 

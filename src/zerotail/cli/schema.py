@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from zerotail.cli.database_options import ANSWER_SECONDS, chosen_database, database_options
 from zerotail.cli.output import json_option, print_answer, print_json
+from zerotail.errors import Misused
+
+if TYPE_CHECKING:
+    from zerotail.postgres.connection import Connection
 
 
 @click.group("schema", epilog="Example:  zerotail schema print")
@@ -28,10 +34,11 @@ def show(as_json: bool) -> None:
         print_answer("\n".join(f"-- {name}\n\n{text}" for name, text in files))
 
 
-@command.command("apply", epilog="Example:  zerotail schema apply --site east")
+@command.command("apply", epilog="Example:  zerotail schema apply --site east --first-epoch")
 @database_options
+@click.option("--first-epoch", is_flag=True, help="Let this site begin as the active one, if nothing has begun yet.")
 @json_option
-def apply(config: str | None, site: str | None, dsn: str | None, as_json: bool) -> None:
+def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bool, as_json: bool) -> None:
     """Run every file against a primary, each in a transaction of its own. Running them again changes nothing."""
     import time
 
@@ -39,16 +46,29 @@ def apply(config: str | None, site: str | None, dsn: str | None, as_json: bool) 
     from zerotail.postgres.connection import session
     from zerotail.postgres.schema import apply_schema
 
+    if first_epoch and dsn is not None:
+        raise Misused("--first-epoch needs a configuration: an epoch has the number of its site.")
     database = chosen_database(config, site, dsn)
     began = time.monotonic()
     with session(database.dsn, Deadline.after(ANSWER_SECONDS)) as connection:
         names = apply_schema(connection)
+        opened = _begin(connection, config, database.name) if first_epoch else None
     seconds = time.monotonic() - began
     if as_json:
         from zerotail.cli.answers import SchemaApplyAnswer
 
-        print_json("schema-apply", SchemaApplyAnswer(database.name, tuple(names), seconds))
-    else:
-        print_answer(
-            "\n".join([f"{database.name}: {len(names)} files were run in {seconds:.1f} s", *map("  {}".format, names)])
-        )
+        print_json("schema-apply", SchemaApplyAnswer(database.name, tuple(names), opened, seconds))
+        return
+    lines = [f"{database.name}: {len(names)} files were run in {seconds:.1f} s", *map("  {}".format, names)]
+    if first_epoch:
+        begun = f"{database.name} is the active site, in epoch {opened}"
+        lines.append("something has begun already: no epoch was opened" if opened is None else begun)
+    print_answer("\n".join(lines))
+
+
+def _begin(connection: Connection, config: str | None, site: str) -> int | None:
+    from zerotail.config import load
+    from zerotail.core.identity import SiteName
+    from zerotail.postgres.lineage import open_first_epoch
+
+    return open_first_epoch(connection, SiteName(site), list(load(config).sites).index(SiteName(site)))

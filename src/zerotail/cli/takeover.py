@@ -137,8 +137,8 @@ def resume(
     site: str | None, strategy: str | None, rebuild: bool, path: str | None, state: str | None, as_json: bool
 ) -> None:
     """Finish a takeover that was interrupted, wherever that was."""
-    from zerotail.operate.takeover import nothing_begun, resume_takeover
-    from zerotail.operate.world import require_site
+    from zerotail.operate.takeover import nothing_begun, plan_rest, resume_takeover
+    from zerotail.operate.world import observe_world, require_site
 
     operator = operator_of(path, state)
     named = require_site(operator.configuration, site) if site else None
@@ -146,8 +146,8 @@ def resume(
     chosen = named or (last.site if last else None)
     if chosen is None:
         raise nothing_begun("takeover", None)
-    accepted = last.accepted if last else ()
-    planned = _planned(operator, chosen, _stated(operator, None, None, "--accept-loss" in accepted, strategy, rebuild))
+    stated = _stated(operator, None, None, False, strategy, rebuild)
+    planned = plan_rest(operator.configuration, observe_world(operator.configuration), chosen, last, stated)
     with telling(operator, "takeover") as told:
         report = resume_takeover(told, planned)
     show_report(report, as_json=as_json)

@@ -32,6 +32,8 @@ from zerotail.ports import (
 )
 
 LOOKS = 300
+_SILENT_LOOKS = 10
+"""In a row, without an answer: whoever drains behind a cut link does not get done."""
 
 
 def hand_over(pipeline: Pipeline, source: SiteName, target: SiteName, target_number: int) -> Story[TakeoverReport]:
@@ -72,10 +74,20 @@ def _drain(source: SiteName, there: SiteObserved) -> Story[None]:
     draining = yield ChangeEpoch(source, epoch, phase=Phase.DRAINING)
     if not isinstance(draining, Done):
         raise Unfinished(f"{source} did not stop its submissions", code="ZT423")
+    silent = 0
     for _ in range(LOOKS):
         left = yield ObserveDrained(source)
         if isinstance(left, Drained) and not (left.instructions or left.emissions or left.doubts):
             return
+        silent = 0 if isinstance(left, Drained) else silent + 1
+        if silent == _SILENT_LOOKS:
+            break
         yield Pause(f"{source} drains")
-    yield ChangeEpoch(source, epoch, phase=Phase.LIVE)
-    raise Unfinished(f"{source} did not drain in time; it goes on as before", code="ZT424")
+    live = yield ChangeEpoch(source, epoch, phase=Phase.LIVE)
+    if isinstance(live, Done):
+        raise Unfinished(f"{source} did not drain in time; it goes on as before", code="ZT424")
+    raise Unfinished(
+        f"{source} did not drain in time and does not answer; it takes no submissions until it is live again",
+        code="ZT425",
+        tries=(f"zerotail takeover plan --to {source}", "zerotail handover resume"),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zerotail.core.identity import Timeline, epoch_of
+from zerotail.core.identity import SiteName, Timeline
 from zerotail.deadline import Deadline
 from zerotail.lab.broker import find_cluster_id, format_broker, new_cluster_id
 from zerotail.lab.database import copy_database, create_database, dsn, programs_for
@@ -10,7 +10,8 @@ from zerotail.lab.layout import OUTSIDE, SITES, Layout
 from zerotail.lab.part import start_part, wait_until_ready
 from zerotail.lab.process import processes_of
 from zerotail.postgres.connection import session
-from zerotail.postgres.promotion import current_timeline, promote
+from zerotail.postgres.lineage import open_first_epoch
+from zerotail.postgres.promotion import promote
 from zerotail.postgres.schema import apply_schema
 from zerotail.postgres.synchronous import set_synchronous_standby, wait_until_streaming
 
@@ -35,11 +36,7 @@ def start_first_database(layout: Layout, site: str, deadline: Deadline) -> None:
     wait_until_ready(layout, place.part, deadline)
     with session(dsn(place), deadline) as primary:
         apply_schema(primary)
-        primary.execute(
-            "insert into zerotail.epoch (epoch, site, timeline, durability, phase) "
-            "values (%s, %s, %s, 'gated', 'live')",
-            (epoch_of(1, SITES.index(site)), site, current_timeline(primary)),
-        )
+        open_first_epoch(primary, SiteName(site), SITES.index(site))
 
 
 def attach_standby(layout: Layout, site: str, deadline: Deadline) -> None:

@@ -165,6 +165,13 @@ class BadDayAdapters(SiteAdapters):
     def _read(self, site: SiteName, work: Callable[[Connection], T]) -> Any:
         return self._sessions[site].read(work)
 
+    def _known(self, site: SiteName, work: Callable[[Connection], T]) -> T:
+        """What a site's database says, with the patience of its session; `Unavailable` when it says nothing."""
+        said = self._sessions[site].read(work)
+        if isinstance(said, (ports.Unreachable, ports.Refused)):
+            raise Unavailable(f"the database of {site} does not answer.", code="ZT301")
+        return said
+
     def _write(self, site: SiteName, work: Callable[[Connection], T]) -> Any:
         return self._sessions[site].write(work)
 
@@ -235,11 +242,10 @@ class BadDayAdapters(SiteAdapters):
 
     def _keep_tail(self, effect: ports.KeepTail) -> Any:
         def keep() -> ports.Done:
-            deadline = Deadline.after(_PATIENCE_SECONDS)
-            with session(self._dsns[effect.site], deadline) as replaced:
-                known = lineage.read_standing(replaced).lineage
-            with session(self._dsns[effect.source], deadline) as source:
-                survived, common = tail.survived_of(known, source), lineage.read_standing(source).lineage
+            known = self._known(effect.site, lineage.read_standing).lineage
+            survived, common = self._known(
+                effect.source, lambda source: (tail.survived_of(known, source), lineage.read_standing(source).lineage)
+            )
             self._locked = tail.LockedDatabase(self._dsns[effect.site])
             kept = self._locked.keep_tail(effect.site, survived, common, self._notes.folder)
             self._notes.kept(kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zerotail.config import Configuration
 from zerotail.core import takeover as plans
@@ -14,6 +14,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused
 from zerotail.failover.takeover import Pipeline, carry_out, expose
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
+from zerotail.operate.notebook import Note
 from zerotail.operate.pipeline import read_pipeline
 from zerotail.operate.plan import STEP_NAMES, TAKEOVER, ActPlan, make_plan, require_accepted
 from zerotail.operate.world import World
@@ -40,6 +41,12 @@ class Statements:
         flags = [f"--accept-unfenced-site {self.unfenced_site}"] if self.unfenced_site else []
         flags += [f"--accept-lost-site {self.lost_site}"] if self.lost_site else []
         return (*flags, *(["--accept-loss"] if self.loss else []))
+
+    @classmethod
+    def typed(cls, flags: tuple[str, ...]) -> Statements:
+        """What was stated by these flags."""
+        sites = {name: SiteName(site) for name, _, site in (flag.partition(" ") for flag in flags) if site}
+        return cls(sites.get("--accept-unfenced-site"), sites.get("--accept-lost-site"), "--accept-loss" in flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,18 @@ def plan_takeover(
         needs=tuple(needs),
     )
     return PlannedTakeover(shown, steps, alone, strategy, statements.rebuild)
+
+
+def plan_rest(
+    configuration: Configuration, world: World, site: SiteName, note: Note | None, statements: Statements
+) -> PlannedTakeover:
+    """What is left of a takeover that was interrupted, with what its operator stated then.
+
+    A site that was stated to be out, and answers again, is not out any more: what has begun is finished with it.
+    """
+    stated = Statements.typed(note.accepted if note else ())
+    lost = stated.lost_site if stated.lost_site and world.of(stated.lost_site) is None else None
+    return plan_takeover(configuration, world, site, replace(statements, lost_site=lost, loss=stated.loss))
 
 
 def run_takeover(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...]) -> ActReport:

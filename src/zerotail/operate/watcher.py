@@ -8,22 +8,27 @@ site can release nothing any more, whatever it believes. A false alarm costs a c
    takes no more connections is slow, not lost.
 2. When it is due, the plan is made anew from what both databases say then; one that would need a statement of the
    operator (this copy may lack what was released) is not carried out, and is told.
-3. Its work ends with the turn of its own site.
+3. What was begun here and got as far as the promotion is finished, also when the other site answers again: that one can
+   release nothing any more, so nobody works until this one does.
+4. Its work ends with the turn of its own site.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from threading import Event
 
 from zerotail.core.identity import SiteName
 from zerotail.core.watch import Sign, Watch
-from zerotail.errors import Misused, ZerotailError
-from zerotail.operate.act import Operator
-from zerotail.operate.plan import require_accepted
-from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
+from zerotail.errors import Misused, Refused, ZerotailError
+from zerotail.operate.act import ActReport, Operator
+from zerotail.operate.notebook import Note
+from zerotail.operate.plan import TAKEOVER, require_accepted
+from zerotail.operate.takeover import Statements, plan_rest, plan_takeover, resume_takeover, run_takeover
 from zerotail.operate.world import World, observe_world
-from zerotail.ports import Refused, Unreachable
+from zerotail.ports import Refused as Declined
+from zerotail.ports import SiteObserved, Unreachable
 from zerotail.postgres.look import log_silence_seconds
 from zerotail.postgres.transaction import Session
 from zerotail.running.report import Say, Tell
@@ -74,11 +79,9 @@ class Watcher:
             if own is not None and own.standing.live_at(self._site):
                 self._tell(f"{self._site} is the active site: nothing is left to watch for")
                 return 0
-            now = time.monotonic()
-            self._watch = self._watch.seen(self._sign(world), now)
-            self._report(now)
-            if self._watch.is_due(now):
-                refusal = self._take_over()
+            act = self._due(world, own)
+            if act is not None:
+                refusal = self._tried(act)
                 if refusal is None:
                     return 0
                 if refusal != told:
@@ -87,13 +90,30 @@ class Watcher:
             self._stop.wait(_LOOK_SECONDS)
         return 0
 
+    def _due(self, world: World, own: SiteObserved | None) -> Callable[[], ActReport] | None:
+        """What is to be done now, if anything."""
+        is_promoted = own is not None and own.standing.timeline is not None
+        note = self._find_unfinished() if is_promoted else None
+        if note is not None:
+            return lambda: self._finish(note)
+        now = time.monotonic()
+        self._watch = self._watch.seen(self._sign(world), now)
+        self._report(now)
+        return self._take_over if self._watch.is_due(now) else None
+
+    def _find_unfinished(self) -> Note | None:
+        try:
+            return self._operator.notebook.find_unfinished((TAKEOVER,), self._site)
+        except Refused:  # a note that cannot be read is an operator's affair
+            return None
+
     def _sign(self, world: World) -> Sign:
         if world.of(self._other) is not None:
             return Sign.ALIVE
         if world.of(self._site) is None:
             return Sign.UNKNOWN
         silence = self._own.read(log_silence_seconds)
-        if isinstance(silence, (Unreachable, Refused)):
+        if isinstance(silence, (Unreachable, Declined)):
             return Sign.UNKNOWN
         return Sign.ALIVE if silence is not None and silence < _FRESH_SECONDS else Sign.SILENT
 
@@ -102,19 +122,30 @@ class Watcher:
         reason = f"{self._other} has been silent for {silent:.0f} s" if silent else ""
         self._say("watcher", self._other, None, "waiting" if reason else "working", reason)
 
-    def _take_over(self) -> str | None:
-        """Why nothing was done, if nothing was."""
-        self._tell(f"{self._other} has been silent for {self._watch.after_seconds:g} s: taking over to {self._site}")
+    def _tried(self, act: Callable[[], ActReport]) -> str | None:
+        """Why it was not done, if it was not. If it has begun, the next look finds what is left, and goes on."""
         try:
-            world = observe_world(self._operator.configuration)
-            if world.of(self._other) is not None:
-                self._watch = Watch(self._watch.after_seconds)
-                return f"{self._other} answers again"
-            planned = plan_takeover(self._operator.configuration, world, self._site, Statements())
-            require_accepted(planned.shown, ())
-            report = run_takeover(self._operator, planned, ())
+            report = act()
         except ZerotailError as error:
-            # If it has begun, the next look finds what is left to do and goes on with it.
             return error.message
+        except OSError as error:
+            return f"{error.strerror}: {error.filename}"
         self._tell(f"{self._site} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
         return None
+
+    def _take_over(self) -> ActReport:
+        self._tell(f"{self._other} has been silent for {self._watch.after_seconds:g} s: taking over to {self._site}")
+        world = observe_world(self._operator.configuration)
+        if world.of(self._other) is not None:
+            self._watch = Watch(self._watch.after_seconds)
+            raise Refused(f"{self._other} answers again")
+        planned = plan_takeover(self._operator.configuration, world, self._site, Statements())
+        require_accepted(planned.shown, ())
+        return run_takeover(self._operator, planned, ())
+
+    def _finish(self, note: Note) -> ActReport:
+        """Finish what was begun, whatever the other site says: since the promotion it can release nothing any more."""
+        self._tell(f"a takeover to {self._site} was begun and not finished: finishing it")
+        world = observe_world(self._operator.configuration)
+        planned = plan_rest(self._operator.configuration, world, self._site, note, Statements())
+        return resume_takeover(self._operator, planned)

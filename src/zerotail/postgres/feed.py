@@ -27,6 +27,7 @@ select producer.producer, head.partition, head.stage, coalesce((head.vector ->> 
  where producer.channel = '' and producer.name = any(%s)
  order by 1, 2
 """
+_FIND = "select serial from zerotail.instruction where producer = %s and id = %s"
 _LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
 # What is known is asked row by row. `not exists` may become a join, and the planner of a database that was promoted a
 # moment ago, without statistics, would read the whole history for it. What is taken is found again by its place in the
@@ -51,19 +52,20 @@ _ROW_BY_ROW = "set local enable_seqscan = off"
 
 def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
     """Store an instruction and number it; one that is there already is found."""
-    found = connection.execute(
-        b"select serial from zerotail.instruction where producer = %s and id = %s", (effect.producer, effect.id)
-    ).fetchone()
+    found = connection.execute(_FIND.encode(), (effect.producer, effect.id)).fetchone()
     if found is not None:
         return Submitted(read_standing(connection), Serial(found[0]), read_position(connection))
     standing = require_at_work(connection, site)
     if standing.lineage.current.phase is not Phase.LIVE:
         raise Declined("this site is not live")
     serial = next_serial(connection, effect.producer, effect.partition)
-    connection.execute(
-        b"insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, %s, %s, %s, %s)",
+    stored = connection.execute(
+        b"insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, %s, %s, %s, %s) "
+        b"on conflict (producer, id) do nothing",
         (effect.producer, effect.partition, serial, effect.id, effect.value),
     )
+    if not stored.rowcount:  # somebody else submitted the same one meanwhile, and has it committed
+        serial = Serial(int(one_row(connection, _FIND, (effect.producer, effect.id))[0]))
     return Submitted(standing, serial, read_position(connection))
 
 

@@ -18,13 +18,16 @@ from zerotail.core.identity import (
     SiteName,
     StageName,
     Timeline,
+    epoch_of,
 )
 from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.position import read_position
+from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import Declined
 
+NO_EPOCH = "there is no epoch yet"
 _STANDING = """
 select (select system_identifier from pg_control_system()),
        case when pg_is_in_recovery() then null
@@ -56,6 +59,8 @@ def read_standing(connection: Connection) -> Standing:
     """Where the database stands, in the snapshot of the current transaction."""
     system, timeline = one_row(connection, _STANDING)
     rows = tuple(_epoch_row(row) for row in connection.execute(_EPOCHS.encode()).fetchall())
+    if not rows:
+        raise Declined(NO_EPOCH)
     rejoined = connection.execute(b"select site, epoch from zerotail.rejoined").fetchall()
     return Standing(
         Lineage(rows),
@@ -71,6 +76,20 @@ def require_at_work(connection: Connection, site: SiteName) -> Standing:
     if not works_at(standing.lineage, site, standing.timeline):
         raise Declined("this site is not live")
     return standing
+
+
+def open_first_epoch(connection: Connection, site: SiteName, number: int) -> Epoch | None:
+    """Let a site, the one with this number, begin as the active one; None when something has begun already."""
+    epoch = epoch_of(1, number)
+    with connection.transaction():
+        connection.execute(b"lock table zerotail.epoch in exclusive mode")
+        if one_row(connection, "select exists (select from zerotail.epoch)")[0]:
+            return None
+        connection.execute(
+            b"insert into zerotail.epoch (epoch, site, timeline, durability, phase) values (%s, %s, %s, %s, %s)",
+            (epoch, site, current_timeline(connection), Durability.GATED.value, Phase.LIVE.value),
+        )
+    return epoch
 
 
 def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, NewType
+from typing import Any, NewType, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -16,10 +16,20 @@ from psycopg import sql
 from zerotail.core.emission import Lane
 from zerotail.core.identity import EmissionNumber, Epoch
 from zerotail.core.receiver import Welcome, find_unseen
-from zerotail.ports import Accepted, ClaimAtReceiver, OutOfOrder, SendEmissions, Superseded
+from zerotail.ports import (
+    Accepted,
+    ClaimAtReceiver,
+    Indefinite,
+    OutOfOrder,
+    Refused,
+    SendEmissions,
+    Superseded,
+    Unreachable,
+)
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.transaction import Declined
+from zerotail.postgres.transaction import Session, Work
 
+T = TypeVar("T")
 Effect = NewType("Effect", bytes)
 """A statement that carries one message out: `channel`, `partition`, `number`, `possible_duplicate`, `value` by name."""
 
@@ -39,6 +49,14 @@ def insert_into(table: str, *, drop_repeats: bool) -> Effect:
     """The effect that stores a message as a row; with `drop_repeats` its unique key makes it R1."""
     statement = _INSERT + ("on conflict do nothing" if drop_repeats else "")
     return Effect(sql.SQL(statement).format(table=sql.Identifier(*table.split("."))).as_bytes())
+
+
+def write(session: Session, work: Work[T]) -> T | Unreachable | Indefinite | Refused:
+    """Carry out `work` in a database that is not ours: whatever it declines did not happen, and is no fault of ours."""
+    try:
+        return session.write(work)
+    except psycopg.DatabaseError as error:
+        return Refused(f"the receiver's database declined: {str(error).splitlines()[0]}")
 
 
 def claim(connection: Connection, effect: ClaimAtReceiver) -> Welcome | Superseded:
@@ -104,10 +122,5 @@ def _carry_out(
         }
         for number, value in enumerate(values, first)
     ]
-    try:
-        with connection.cursor() as cursor:
-            cursor.executemany(carry_out, rows)
-    except psycopg.OperationalError:
-        raise
-    except psycopg.DatabaseError as error:
-        raise Declined(f"the receiver's database declined: {str(error).splitlines()[0]}") from error
+    with connection.cursor() as cursor:
+        cursor.executemany(carry_out, rows)

@@ -43,6 +43,9 @@ _COMMIT = f"commit; {FLUSHED}".encode()
 _HELD_BACK = {signal.SIGINT, signal.SIGTERM}
 
 
+NO_TABLES = "our tables are missing"
+
+
 class Declined(Exception):
     """A rule of the database side says no; the transaction is rolled back and the reason becomes a `Refused`."""
 
@@ -104,12 +107,23 @@ class Session:
         except psycopg.errors.ReadOnlySqlTransaction:
             self._roll_back()
             return Refused("the database is a standby")
+        except psycopg.errors.UndefinedTable:
+            self._roll_back()
+            return Refused(NO_TABLES)
+        except BaseException:
+            if self._lose(connection):
+                return Unreachable()
+            raise
         try:
             with signals_held_back():
                 ended = connection.execute(commit)
         except (psycopg.OperationalError, psycopg.InterfaceError):
             self.close()
             return Indefinite()
+        except BaseException:
+            if self._lose(connection):
+                return Indefinite()
+            raise
         return _behind_commit(result, ended) if ended.nextset() else result
 
     def _connected(self) -> Connection:
@@ -119,6 +133,15 @@ class Session:
                 with cut_after(self._connection, self._patience_seconds):
                     self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
+
+    def _lose(self, connection: Connection) -> bool:
+        """Let the connection go, so that nothing begins inside a failed transaction; whether it was lost already.
+
+        Not every error of a lost connection is an `OperationalError`: a server that ends an idle transaction says so.
+        """
+        was_lost = connection.closed
+        self.close()
+        return was_lost
 
     def _roll_back(self) -> None:
         if self._connection is not None:

@@ -4,7 +4,8 @@
 
 1. Lanes are looked up in the database again and again: a partition that is added gets a sender while others run.
 2. A lane whose receiver is dead holds up itself only.
-3. A sender that is out of step starts again, with a new claim; so does one whose own site has opened a newer epoch.
+3. A sender that is out of step starts again, with a new claim; so does one whose own site has opened a newer epoch
+   (`renewal.py`).
    One that was replaced, or works at a site that is not the active one, ends the process, which says so by its exit
    code: nobody is left to guess whether it still sends.
 4. A lane that leads to the next stage is a producer's feed (`flow/produce.py`): behind the gate, like any other.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 
@@ -23,25 +25,24 @@ from zerotail.channel.configured import open_receiver, outside_channels, sender_
 from zerotail.channel.receiver import Receiver
 from zerotail.config import Configuration
 from zerotail.core.emission import Lane
-from zerotail.core.epoch import works_at
 from zerotail.core.identity import SiteName
 from zerotail.errors import ZerotailError
 from zerotail.flow.emit import emit
 from zerotail.flow.produce import produce
-from zerotail.ports import End, Feed, Standing
+from zerotail.ports import End, Feed, Story
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import find_feeds, find_lanes
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import topic_channels
 from zerotail.running.prepare import adapter_settings, wait_until_active
+from zerotail.running.renewal import through_renewals
 from zerotail.running.report import Say, Tell
 from zerotail.wiring import SiteAdapters, Stopped, drive
 
 EXIT_CODES = {End.SUPERSEDED: 6, End.NOT_ACTIVE: 7}
 _BUG = 70
 _LOOK_SECONDS = 1.0
-_AGAIN_SECONDS = 0.2
 _RECORDS_AT_ONCE = 5_000
 _PATIENCE = 150
 """Looks at a standing vector, 20 ms each, before records are sent to the next stage again."""
@@ -118,41 +119,34 @@ class Emitter:
 
     def _keep_sending(self, lane: Lane) -> End:
         adapters = SiteAdapters(self._settings)
-        database = Session(self._settings.dsn, "zerotail emitter")
         try:
             receiver = open_receiver(self._configuration.channels[lane.channel], lane, self._site)
             adapters.attach(lane.channel, _witnessed(receiver, self._site, lane))
             sender = sender_of(self._configuration, lane, self._site)
-            while True:
-                began = database.read(read_standing)
-                ended = drive(emit(sender), adapters, self._stop, self._heed(lane))
-                if ended is not End.OUT_OF_STEP and not self._is_renewed(database, began):
-                    return ended
-                self._stop.wait(_AGAIN_SECONDS)
+            return self._keep_driving(lambda: emit(sender), adapters, lane)
         finally:
-            database.close()
             adapters.close()
-
-    def _is_renewed(self, database: Session, began: object) -> bool:
-        """Whether this very site works on in a newer epoch than the one in which a sender began, such as when it goes
-        on without the other site: then the sender begins again. Returns when that epoch is live.
-        """
-        while isinstance(began, Standing) and not self._stop.is_set():
-            now = database.read(read_standing)
-            if isinstance(now, Standing):
-                renewed = now.epoch > began.epoch and works_at(now.lineage, self._site, now.timeline)
-                if not renewed or now.live_at(self._site):
-                    return renewed
-            self._stop.wait(_AGAIN_SECONDS)
-        return False
 
     def _keep_passing_on(self, feed: Feed) -> End:
         adapters = SiteAdapters(self._settings)
         try:
-            story = produce(feed, self._site, limit=_RECORDS_AT_ONCE, patience=_PATIENCE)
-            return drive(story, adapters, self._stop, self._heed(feed.lane))
+            story = partial(produce, feed, self._site, limit=_RECORDS_AT_ONCE, patience=_PATIENCE)
+            return self._keep_driving(story, adapters, feed.lane)
         finally:
             adapters.close()
+
+    def _keep_driving(self, story: Callable[[], Story[End]], adapters: SiteAdapters, lane: Lane | None) -> End:
+        """Drive a story, and again in each newer epoch of this site."""
+        database = Session(self._settings.dsn, "zerotail emitter")
+        try:
+            return through_renewals(
+                lambda: database.read(read_standing),
+                self._site,
+                self._stop,
+                lambda: drive(story(), adapters, self._stop, self._heed(lane)),
+            )
+        finally:
+            database.close()
 
     def _heed(self, lane: Lane | None) -> Callable[[str], None]:
         """Say why a lane waits, when it does."""

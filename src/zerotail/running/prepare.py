@@ -17,9 +17,9 @@ from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
 from zerotail.ports import Refused as Declined
 from zerotail.ports import Standing
-from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.lineage import NO_EPOCH, read_standing
 from zerotail.postgres.registration import Registered, Registration, find_numbers, lane_name, register
-from zerotail.postgres.transaction import Session
+from zerotail.postgres.transaction import NO_TABLES, Session
 from zerotail.running.parts import consumer_of, topic_channels
 from zerotail.wiring import AdapterSettings
 
@@ -169,5 +169,11 @@ def _registered(
     if isinstance(answer, Declined):
         if answer.reason in ("this site is not live", "the database is a standby"):
             raise NotActiveError(f"site {site} is not the active one.", code="ZT461", tries=["zerotail status"])
+        if answer.reason in (NO_TABLES, NO_EPOCH):
+            raise Refused(
+                f"nothing has begun in the database of {site}: {answer.reason}.",
+                code="ZT467",
+                tries=[f"zerotail schema apply --site {site} --first-epoch    # if {site} is to be the active site"],
+            )
         raise Refused(f"{answer.reason}.", code="ZT462")
     raise Unavailable(f"the database of {site} does not answer.", code="ZT301", tries=["zerotail status"])

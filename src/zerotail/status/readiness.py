@@ -76,7 +76,7 @@ def _why_nobody_is_active(seen: Seen) -> Iterator[str]:
         elif site.books is None and site.look.role == "primary":
             yield f"{site.name}'s database has not our tables: zerotail schema apply --site {site.name}"
     if seen.books and not seen.epoch:
-        yield "there is no epoch yet: nothing has begun"
+        yield "there is no epoch yet, nothing has begun: zerotail schema apply --first-epoch --site S"
 
 
 def gate_is_open(seen: Seen) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from support.command import call
 from support.journal import Books, new_database, superuser
 from zerotail.core.record import digest_of
 from zerotail.lab.database import dsn as dsn_of
 from zerotail.lab.layout import Layout
+from zerotail.postgres.connection import one_row
 from zerotail.postgres.schema import schema_files
 
 pytestmark = pytest.mark.servers
@@ -150,6 +152,21 @@ def test_schema_apply_makes_the_tables_and_changes_nothing_the_second_time(lab: 
     assert f"{len(first['files'])} files were run" in said.out
     with superuser(dsn) as connection:
         assert connection.execute(_DEFINITIONS).fetchall() == before
+
+
+def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: Layout, tmp_path: Path) -> None:
+    _, dsn = new_database(lab)
+    path = tmp_path / "zerotail.yaml"
+    sites = {name: {"kafka": {"bootstrap": "127.0.0.1:1"}, "database": {"dsn": dsn}} for name in ("east", "west")}
+    path.write_text(yaml.safe_dump({"name": "begun", "sites": sites}))
+    apply = ("schema", "apply", "--config", str(path), "--site", "west", "--first-epoch")
+    said = call("run", "emitter", "--site", "west", "--config", str(path))
+    assert (said.code, "ZT467" in said.err) == (3, True), "nothing has begun"
+    assert call(*apply, "--json").answer("schema-apply")["epoch"] == 257
+    assert "no epoch was opened" in call(*apply).out
+    with superuser(dsn) as connection:
+        assert one_row(connection, "select epoch, site, phase from zerotail.epoch") == (257, "west", "live")
+    assert call("schema", "apply", "--dsn", dsn, "--first-epoch").code == 2
 
 
 def test_a_standby_refuses_the_schema(configuration: str) -> None:

@@ -153,7 +153,10 @@ def test_tables_and_an_epoch_must_be_there() -> None:
     assert status.reasons == ("east's database has not our tables: zerotail schema apply --site east",)
     empty = replace(BOOKS, epoch=None)
     begun = concluded(replace(PRIMARY, books=empty), replace(STANDBY, books=empty), None)
-    assert (begun.answer, begun.reasons) == ("unknown", ("there is no epoch yet: nothing has begun",))
+    assert (begun.answer, begun.reasons) == (
+        "unknown",
+        ("there is no epoch yet, nothing has begun: zerotail schema apply --first-epoch --site S",),
+    )
 
 
 def test_segments_that_the_other_site_lacks_are_counted_only_inside_one_epoch() -> None:
