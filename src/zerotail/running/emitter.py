@@ -29,7 +29,7 @@ from zerotail.core.identity import SiteName
 from zerotail.errors import ZerotailError
 from zerotail.flow.emit import emit
 from zerotail.flow.produce import produce
-from zerotail.ports import End, Feed, Story
+from zerotail.ports import End, Feed, Refused, Story
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import find_feeds, find_lanes
@@ -74,9 +74,13 @@ class Emitter:
         if self._standby and not wait_until_active(self._settings, self._stop):
             return 0
         database = Session(self._settings.dsn, "zerotail emitter")
+        told = ""
         try:
             while not self._stop.is_set():
                 found = database.read(self._find_lines)
+                if isinstance(found, Refused) and found.reason != told:
+                    self._tell(f"waiting: {found.reason}")
+                    told = found.reason
                 for lane, keep_sending in found.items() if isinstance(found, dict) else ():
                     if lane not in self._senders:
                         self._start(lane, keep_sending)

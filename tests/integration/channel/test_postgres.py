@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from integration.channel.test_contract import batch, claim
 from support.outside import Outside
@@ -38,6 +39,33 @@ def test_an_effect_that_the_database_declines_leaves_number_and_effects_as_they_
         assert sender.send(batch(lane, 1, 2, incarnation=2)) == Accepted(EmissionNumber(2))
     with session(place, Deadline.after(10)) as connection:
         assert connection.execute("select number from booking order by number").fetchall() == [(1,), (2,)]
+
+
+def test_whatever_else_the_database_declines_holds_up_this_lane_only(outside: Outside, servers_outside: Layout) -> None:
+    lane = outside.lane()
+    place = dsn(servers_outside.database("outside"))
+    with session(place, Deadline.after(10)) as connection:
+        connection.execute("create table if not exists odd (number bigint)")
+        connection.execute("alter table odd add unique (number)")
+        connection.execute(
+            "create table if not exists late (number bigint references odd (number) deferrable initially deferred)"
+        )
+    with closing(PostgresReceiver(place, Effect(b"insert into late values (%(number)s)"), receipts=True)) as sender:
+        sender.claim(claim(lane))
+        answer = sender.send(batch(lane, 1, 2))
+        assert isinstance(answer, Refused), "what is looked at when it commits"
+        with session(place, Deadline.after(10)) as connection:
+            connection.execute("insert into odd values (1), (2)")
+        assert sender.send(batch(lane, 1, 2)) == Accepted(EmissionNumber(2)), "and the next one is a new transaction"
+
+
+def test_a_receipt_that_is_not_there_is_no_fault_of_ours(outside: Outside, servers_outside: Layout) -> None:
+    lane = outside.lane()
+    place = dsn(servers_outside.database("outside"))
+    elsewhere = make_conninfo(place, options="-c search_path=pg_catalog")
+    with closing(PostgresReceiver(elsewhere, Effect(b"select 1"), receipts=True)) as sender:
+        assert isinstance(sender.claim(claim(lane)), Refused)
+        assert isinstance(sender.send(batch(lane, 1, 2)), Refused)
 
 
 def test_a_statement_of_the_receivers_own_can_be_a_function(outside: Outside, servers_outside: Layout) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import continue_target, kill_target, stop_target
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import bring_up, take_down
+from zerotail.operate.notebook import Note, Notebook, now
 from zerotail.postgres.connection import session
 from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.promotion import promote
 
 pytestmark = pytest.mark.servers
 
@@ -59,16 +62,26 @@ def test_it_does_nothing_where_it_is_switched_off(own_lab: Layout) -> None:
     assert "ZT120" in said.err
 
 
-def test_a_short_silence_changes_nothing_and_a_long_one_takes_over(own_lab: Layout, tmp_path: Path) -> None:
-    config = configure(own_lab, automatic=True, after=f"{AFTER_SECONDS:g}s")
-    log = tmp_path / "log"
+@contextmanager
+def watching(config: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A watcher at west, and the file with what it says."""
+    log = folder / "log"
     command = [sys.executable, "-m", "zerotail", "run", "watcher", "--site", "west"]
     with log.open("wb") as said:
         watcher = subprocess.Popen(
-            [*command, "--config", str(config), "--state", str(tmp_path / "notes")], stdout=said, stderr=said
+            [*command, "--config", str(config), "--state", str(folder / "notes")], stdout=said, stderr=said
         )
     try:
         wait_until("it watches", lambda: "watching east" in log.read_text(), Deadline.after(60))
+        yield watcher, log
+    finally:
+        watcher.kill()
+        watcher.wait()
+
+
+def test_a_short_silence_changes_nothing_and_a_long_one_takes_over(own_lab: Layout, tmp_path: Path) -> None:
+    config = configure(own_lab, automatic=True, after=f"{AFTER_SECONDS:g}s")
+    with watching(config, tmp_path) as (watcher, log):
         stop_target(own_lab, "east.postgres")
         frozen = Deadline.after(AFTER_SECONDS / 2)
         wait_until("half of the silence has passed", lambda: frozen.passed, Deadline.after(60))
@@ -84,6 +97,22 @@ def test_a_short_silence_changes_nothing_and_a_long_one_takes_over(own_lab: Layo
         assert time.monotonic() - killed_at >= AFTER_SECONDS
         assert watcher.wait(30) == 0
         assert "west is active" in log.read_text()
+
+
+def test_what_was_begun_is_finished_although_the_other_site_answers(tmp_path: Path) -> None:
+    layout = bring_up(LabSettings(tmp_path / "lab"))
+    try:
+        east, west = SiteName("east"), SiteName("west")
+        notebook = Notebook(tmp_path / "notes")
+        with notebook.locked():
+            notebook.write(Note("takeover", west, east, "a plan", "somebody", (), now()))
+        promote(dsn(layout.database("west")), Deadline.after(60))
+        config = configure(layout, automatic=True, after="1h")
+        with watching(config, tmp_path) as (watcher, log):
+            wait_until("west is live", lambda: is_live(layout, "west"), Deadline.after(60))
+            assert watcher.wait(30) == 0
+            assert "was begun and not finished" in log.read_text()
+        assert is_live(layout, "east"), "by what its own database says: it answers, and does not know yet"
+        assert notebook.find_unfinished(("takeover",)) is None
     finally:
-        watcher.kill()
-        watcher.wait()
+        take_down(tmp_path / "lab")

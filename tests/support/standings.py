@@ -1,0 +1,30 @@
+"""Where a database could stand, in few words."""
+
+from __future__ import annotations
+
+from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
+from zerotail.core.identity import Lsn, SiteName, Timeline, epoch_of
+from zerotail.ports import SiteObserved, Standing
+
+EAST, WEST = SiteName("east"), SiteName("west")
+FIRST = Timeline(1)
+
+
+def standing(
+    generation: int = 1,
+    site: SiteName = EAST,
+    *,
+    phase: Phase = Phase.LIVE,
+    durability: Durability = Durability.GATED,
+    timeline: Timeline | None = FIRST,
+    cause: str = "start",
+) -> Standing:
+    """A database whose current epoch is one of `site`, on the first timeline."""
+    number = (EAST, WEST).index(site)
+    row = EpochRow(epoch_of(generation, number), site, FIRST, durability, phase, Cut(), cause)
+    return Standing(Lineage((row,)), timeline, 1)
+
+
+def observed(seen: Standing) -> SiteObserved:
+    """The same as a look at the site answers it."""
+    return SiteObserved(seen, Lsn(1000))
