@@ -16,7 +16,7 @@ setup:           ## virtual environment, packages, Java, jars
 demo: setup      ## two real sites on this machine, one of them lost
 	@$(BIN)/zerotail demo
 
-test: setup      ## all tests
+test: setup      ## all tests but those that take minutes (make soak)
 	@$(BIN)/python -m pytest -m "not soak"
 
 soak: setup      ## the tests that take minutes: a Spark cluster with executors and workers killed, long kills, the demo
@@ -34,12 +34,12 @@ check: setup     ## ruff, mypy --strict, import-linter
 simulate: setup  ## crash the simulated pair of sites: SEED=1 CRASHES=1000000
 	@$(BIN)/python -m zerotail.simulation --seed $(SEED) --crashes $(CRASHES) --processes 2
 
-bench: setup     ## what it costs, as ratios measured in one run
+bench: setup     ## the programs in bench/, which take long; published figures: zerotail bench --help
 	@for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
 
 lock: setup      ## write the requirement files and the jars' lock anew
 	@$(BIN)/python tools/lock_packages.py
 	@$(BIN)/python tools/lock_jars.py
 
-clean:           ## remove what the targets made here; the cache of jars stays
+clean:           ## remove environment and caches; labs, drills/ and the cache of jars stay
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage build dist

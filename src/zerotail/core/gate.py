@@ -11,7 +11,7 @@ carries everything that must fit, so that no two moments are mixed:
 4. it has flushed the wanted position.
 
 A position is compared only after 1 to 3 hold. An epoch that says `exposed` is released without the
-question; everything sent then is flagged.
+question, and has no second copy.
 """
 
 from __future__ import annotations
