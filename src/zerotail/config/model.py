@@ -147,7 +147,7 @@ class Takeover(Part):
     after: field.Duration = timedelta(seconds=10)
     """How long the active site must be out before an automatic takeover."""
     exposed: Literal["release", "hold"] = "release"
-    """What happens to emissions while no other site confirms them: sent and flagged, or kept back."""
+    """What happens to emissions while no other site confirms them: sent without a second copy, or kept back."""
     shadow: field.Switch = False
     """Whether the follower also runs the handlers over the journal and compares what comes out."""
     fence: field.Command | None = None

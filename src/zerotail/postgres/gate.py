@@ -100,14 +100,18 @@ def _ask_within(connection: Connection, query: str, deadline: Deadline) -> list[
     try:
         waiting.register(raw.socket, select.POLLIN)
         raw.send_query(query.encode())
-        while raw.is_busy():
-            if not waiting.poll(deadline.seconds_left * 1000):
-                connection.close()
-                raise Unavailable(f"the database at {place} is silent.", code="ZT302")
-            raw.consume_input()
-        result = raw.get_result()
-        while raw.get_result() is not None:
-            pass
+        results: list[pq.abc.PGresult] = []
+        while True:
+            while raw.is_busy():  # also behind the last result: `get_result` would wait without a limit
+                if not waiting.poll(deadline.seconds_left * 1000):
+                    connection.close()
+                    raise Unavailable(f"the database at {place} is silent.", code="ZT302")
+                raw.consume_input()
+            one = raw.get_result()
+            if one is None:
+                break
+            results.append(one)
+        result = results[0] if results else None
     except psycopg.Error as error:
         raise Unavailable(f"the database at {place} was lost: {error}", code="ZT302") from error
     if result is None or result.status != pq.ExecStatus.TUPLES_OK or result.ntuples != 1:

@@ -35,6 +35,8 @@ from zerotail.postgres.standstill import end_standing_still
 from zerotail.postgres.transaction import cut_after
 
 _ANSWER_SECONDS = 20.0
+_TAIL_SECONDS = 1800.0
+"""A site that worked on for long behind a cut link has much to keep."""
 _LOCK_MILLISECONDS = 500
 _END_WAITING = b"""
 select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and pid <> pg_backend_pid()
@@ -91,12 +93,13 @@ class LockedDatabase:
     def keep_tail(self, site: str, survived: Cut, common: Lineage, folder: Path) -> Tail:
         """Write the tail behind `survived` to a new file; the tables stay locked."""
         connection = self._connection
-        with translated(where(self._dsn)), cut_after(connection, _ANSWER_SECONDS):
+        with translated(where(self._dsn)), cut_after(connection, 2 * _ANSWER_SECONDS):
             if is_in_recovery(connection):
                 connection.execute(b"begin isolation level repeatable read read only")
             else:
                 _lock(connection)
             epoch, position = read_standing(connection).epoch, read_position(connection)
+        with translated(where(self._dsn)), cut_after(connection, _TAIL_SECONDS):
             path = folder / f"tail-{site}-{epoch}-{position}.jsonl"
             counts = _write(path, _rows(connection, survived, common))
         return Tail(

@@ -14,7 +14,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import ZerotailError
 from zerotail.running.prepare import FOLLOWED, WAITING
 from zerotail.running.report import Tell
-from zerotail.spark.kept_query import KeptQuery
+from zerotail.spark.kept_query import KeptQuery, first_cause
 from zerotail.spark.running_follower import RunningFollower
 from zerotail.spark.worker import warm_up
 
@@ -47,19 +47,25 @@ class Following:
             self._thread.join()
 
     def _work(self) -> None:
-        with suppress(Py4JError, PySparkException):  # the session is gone: whoever runs the parts says so
+        with suppress(Py4JError, PySparkException):  # a task of it that fails costs some warmth, and nothing else
             warm_up(self._spark)
+        try:
+            self._follow()
+        except (Py4JError, PySparkException) as error:  # the session is gone: whoever runs the parts sees it, too
+            self._tell(f"the follower has ended: {first_cause(error)}")
+
+    def _follow(self) -> None:
+        ended = self._kept.look()
+        warm_by = Deadline.after(_FIRST_PASS_SECONDS)
+        warm = followed = False
+        while ended is None and not self._over.wait(_LOOK_SECONDS):
             ended = self._kept.look()
-            warm_by = Deadline.after(_FIRST_PASS_SECONDS)
-            warm = followed = False
-            while ended is None and not self._over.wait(_LOOK_SECONDS):
-                ended = self._kept.look()
-                if not followed and self._follower.has_all:
-                    followed = True
-                    self._tell(f"following at {self._follower.site}: {FOLLOWED}")
-                if not warm and (followed or warm_by.passed):
-                    warm = True
-                    self._tell(f"waiting at {self._follower.site}: warm, {WAITING}")
-            if isinstance(ended, ZerotailError):
-                self._tell(f"the follower has ended: {ended.message}")
-            self._kept.end()
+            if not followed and self._follower.has_all:
+                followed = True
+                self._tell(f"following at {self._follower.site}: {FOLLOWED}")
+            if not warm and (followed or warm_by.passed):
+                warm = True
+                self._tell(f"waiting at {self._follower.site}: warm, {WAITING}")
+        if isinstance(ended, ZerotailError):
+            self._tell(f"the follower has ended: {ended.message}")
+        self._kept.end()
