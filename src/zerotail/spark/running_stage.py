@@ -23,6 +23,7 @@ from zerotail.postgres.transaction import Session
 from zerotail.running.parts import StagePart
 from zerotail.running.prepare import WAITING, NotActiveError, adapter_settings, prepare_or_wait
 from zerotail.running.report import Say
+from zerotail.spark.lag import last_offsets, records_between
 from zerotail.spark.stage_query import (
     FROM_THE_BEGINNING,
     StageTask,
@@ -34,6 +35,8 @@ from zerotail.wiring import SiteAdapters, run_to_end
 _ROLE: Final = "stage"
 _LOOK_SECONDS = 0.5
 _ROOM_SECONDS = 0.05
+_JUMP_SECONDS = 5.0
+_BATCHES_BEHIND = 4
 
 
 class RunningStage:
@@ -67,6 +70,9 @@ class RunningStage:
         self._places: dict[PartitionNumber, Place] = {}
         self._ended: End | ZerotailError | None = None
         self._looked = 0.0
+        self._query: StreamingQuery | None = None
+        self._log = ""
+        self._started = 0.0
         self._query_ends = Event()
 
     @property
@@ -103,7 +109,11 @@ class RunningStage:
         limit = self._configuration.spark.max_records_per_batch
         records = read_records(self._spark, self._settings.kafka, topic, starts, limit)
         task = StageTask(self._stages, self._settings, log)
-        return start_stage_query(records, task, self._places, checkpoint, self._note, self._may_take, self._remember)
+        self._log, self._started = log, time.monotonic()
+        self._query = start_stage_query(
+            records, task, self._places, checkpoint, self._note, self._may_take, self._remember
+        )
+        return self._query
 
     def _claim(self) -> None:
         """Whoever worked on these partitions before is refused from now on."""
@@ -145,7 +155,10 @@ class RunningStage:
         if now - self._looked < _LOOK_SECONDS:
             return False
         self._looked = now
-        if not self._has_turn():
+        has_turn = self._has_turn()
+        if now - self._started > _JUMP_SECONDS and self._is_far_behind():
+            return True
+        if not has_turn:
             return False
         decided = False
         for place, read in self._read_heads():
@@ -154,6 +167,22 @@ class RunningStage:
                 return ended
             decided |= place.stopped is not None and read.stopped is None
         return decided
+
+    def _is_far_behind(self) -> bool:
+        """Whether a start from the place where it has to read is sooner there than batch after batch would be.
+
+        So it is at a site that came back: while it waited its follower has filled the topic with the whole history.
+        Only what is journaled is passed over by that: before the turn nothing else is written, and at the turn the head
+        says where to read. A stage that works reads behind its head, however much there is to read.
+        """
+        said = None if self._query is None else last_offsets(self._query)
+        if said is None:
+            return False
+        reached, wanted = said
+        if not self._waiting:
+            hints = {partition: place.head.hint for partition, place in self._places.items()}
+            wanted = {p: hint.offset for p, hint in hints.items() if hint is not None and hint.log == self._log}
+        return records_between(reached, wanted) > _BATCHES_BEHIND * self._configuration.spark.max_records_per_batch
 
     def reason_to_end(self) -> End | ZerotailError | None:
         """Why the stage must not go on here: what its task said, if the database says the same."""
