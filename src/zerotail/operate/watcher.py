@@ -57,6 +57,7 @@ class Watcher:
         self._tell = tell
         self._say = say
         self._stop = Event()
+        self._told: set[str] = set()
         self._watch = Watch(settings.after.total_seconds())
 
     def stop(self) -> None:
@@ -72,7 +73,6 @@ class Watcher:
 
     def _keep_watching(self) -> int:
         self._tell(f"watching {self._other}: takeover after {self._watch.after_seconds:g} s of silence")
-        told = ""
         while not self._stop.is_set():
             world = observe_world(self._operator.configuration)
             own = world.of(self._site)
@@ -84,9 +84,7 @@ class Watcher:
                 refusal = self._tried(act)
                 if refusal is None:
                     return 0
-                if refusal != told:
-                    self._tell(f"no takeover: {refusal}")
-                    told = refusal
+                self._tell_once(f"no takeover: {refusal}")
             self._stop.wait(_LOOK_SECONDS)
         return 0
 
@@ -98,8 +96,16 @@ class Watcher:
             return lambda: self._finish(note)
         now = time.monotonic()
         self._watch = self._watch.seen(self._sign(world), now)
+        if self._watch.silent_since is None:
+            self._told.clear()
         self._report(now)
         return self._take_over if self._watch.is_due(now) else None
+
+    def _tell_once(self, line: str) -> None:
+        """Tell what was not told yet in this silence."""
+        if line not in self._told:
+            self._told.add(line)
+            self._tell(line)
 
     def _find_unfinished(self) -> Note | None:
         try:
@@ -134,18 +140,26 @@ class Watcher:
         return None
 
     def _take_over(self) -> ActReport:
-        self._tell(f"{self._other} has been silent for {self._watch.after_seconds:g} s: taking over to {self._site}")
+        after = self._watch.after_seconds
+        self._tell_once(f"{self._other} has been silent for {after:g} s: taking over to {self._site}")
         world = observe_world(self._operator.configuration)
         if world.of(self._other) is not None:
-            self._watch = Watch(self._watch.after_seconds)
+            self._watch = Watch(after)
             raise Refused(f"{self._other} answers again")
         planned = plan_takeover(self._operator.configuration, world, self._site, Statements())
         require_accepted(planned.shown, ())
         return run_takeover(self._operator, planned, ())
 
     def _finish(self, note: Note) -> ActReport:
-        """Finish what was begun, whatever the other site says: since the promotion it can release nothing any more."""
-        self._tell(f"a takeover to {self._site} was begun and not finished: finishing it")
+        """Finish what was begun, also when the other site answers: since the promotion it can release nothing any more,
+        unless an operator has let it go on alone.
+        """
+        self._tell_once(f"a takeover to {self._site} was begun and not finished: finishing it")
         world = observe_world(self._operator.configuration)
+        there = world.of(self._other)
+        if there is not None and there.standing.epoch not in world.require(self._site).standing.lineage:
+            raise Refused(
+                f"{self._other} has gone on in epoch {there.standing.epoch}, which {self._site} does not know"
+            )
         planned = plan_rest(self._operator.configuration, world, self._site, note, Statements())
         return resume_takeover(self._operator, planned)

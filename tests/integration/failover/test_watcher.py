@@ -107,8 +107,12 @@ def test_what_was_begun_is_finished_although_the_other_site_answers(tmp_path: Pa
         with notebook.locked():
             notebook.write(Note("takeover", west, east, "a plan", "somebody", (), now()))
         promote(dsn(layout.database("west")), Deadline.after(60))
+        go_on_alone(layout, "insert into zerotail.epoch values (512, 'east', 1, 'exposed', 'live')")
         config = configure(layout, automatic=True, after="1h")
         with watching(config, tmp_path) as (watcher, log):
+            wait_until("it refuses", lambda: "east has gone on in epoch 512" in log.read_text(), Deadline.after(60))
+            assert not is_live(layout, "west")
+            go_on_alone(layout, "delete from zerotail.epoch where epoch = 512")
             wait_until("west is live", lambda: is_live(layout, "west"), Deadline.after(60))
             assert watcher.wait(30) == 0
             assert "was begun and not finished" in log.read_text()
@@ -116,3 +120,10 @@ def test_what_was_begun_is_finished_although_the_other_site_answers(tmp_path: Pa
         assert notebook.find_unfinished(("takeover",)) is None
     finally:
         take_down(tmp_path / "lab")
+
+
+def go_on_alone(layout: Layout, change: str) -> None:
+    """Let the old site go on in an epoch that the other one does not know, or take that back."""
+    with session(dsn(layout.database("east")), Deadline.after(60)) as old:
+        old.execute("set synchronous_commit = local")
+        old.execute(change.encode())
