@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import psycopg
 
+from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection
 
 _LOCK_MILLISECONDS = 500
 _SILENT_MILLISECONDS = 1000
-_END = f"""
+_STANDING_STILL = f"""
 select pg_terminate_backend(pid) from pg_stat_activity as one join pg_roles as role on role.oid = usesysid
  where pid <> pg_backend_pid() and xact_start is not null
    and (pg_has_role(usesysid, 'USAGE') or pg_has_role('pg_signal_backend', 'USAGE') and not rolsuper)
@@ -26,21 +27,29 @@ select pg_terminate_backend(pid) from pg_stat_activity as one join pg_roles as r
 """
 
 
-def take_locks(connection: Connection, locks: bytes) -> None:
-    """Carry out a statement that takes locks, inside a transaction; who holds them and stands still is ended."""
+def take_locks(
+    connection: Connection, locks: bytes, *, also_end: bytes = b"", deadline: Deadline | None = None
+) -> bool:
+    """Carry out a statement that takes locks, inside a transaction; who holds them and stands still is ended.
+
+    The statement `also_end` ends further sessions, before each attempt. False when the deadline passes first.
+    """
     connection.execute(f"set local lock_timeout = {_LOCK_MILLISECONDS}".encode())
     while True:
+        if also_end:
+            _end(connection, also_end)
         try:
             with connection.transaction():
                 connection.execute(locks)
         except psycopg.errors.LockNotAvailable:
-            end_standing_still(connection)
+            _end(connection, _STANDING_STILL.encode())
+            if deadline is not None and deadline.passed:
+                return False
         else:
             connection.execute(b"set local lock_timeout = default")
-            return
+            return True
 
 
-def end_standing_still(connection: Connection) -> None:
-    """End the sessions that hold locks on our tables and have said nothing for a while."""
+def _end(connection: Connection, sessions: bytes) -> None:
     connection.execute(b"select pg_stat_clear_snapshot()")  # else a transaction sees the sessions of its first look
-    connection.execute(_END.encode())
+    connection.execute(sessions)

@@ -31,13 +31,12 @@ from zerotail.postgres.connection import Connection, connect, translated, where
 from zerotail.postgres.lineage import observe_cut, read_standing
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import is_in_recovery
-from zerotail.postgres.standstill import end_standing_still
+from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import cut_after
 
 _ANSWER_SECONDS = 20.0
 _TAIL_SECONDS = 1800.0
 """A site that worked on for long behind a cut link has much to keep."""
-_LOCK_MILLISECONDS = 500
 _END_WAITING = b"""
 select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and pid <> pg_backend_pid()
 """
@@ -138,22 +137,10 @@ def survived_of(replaced: Lineage, active: Connection) -> Cut:
 
 def _lock(connection: Connection) -> None:
     """Lock our tables against writers; sessions that wait for the lost standby, or stand still, are ended."""
-    deadline = Deadline.after(_ANSWER_SECONDS)
-    connection.execute(f"set lock_timeout = {_LOCK_MILLISECONDS}".encode())
-    while True:
-        connection.execute(_END_WAITING)
-        connection.execute(b"begin")
-        try:
-            connection.execute(_LOCK)
-        except psycopg.errors.LockNotAvailable:
-            connection.execute(b"rollback")
-            end_standing_still(connection)
-            if deadline.passed:
-                raise Unavailable(
-                    "somebody keeps writing to the database that is to be replaced.", code="ZT414"
-                ) from None
-        else:
-            return
+    connection.execute(b"begin")
+    if not take_locks(connection, _LOCK, also_end=_END_WAITING, deadline=Deadline.after(_ANSWER_SECONDS)):
+        connection.execute(b"rollback")
+        raise Unavailable("somebody keeps writing to the database that is to be replaced.", code="ZT414")
 
 
 def _rows(connection: Connection, survived: Cut, common: Lineage) -> Iterator[dict[str, Any]]:

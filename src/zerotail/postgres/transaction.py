@@ -41,8 +41,7 @@ _CONNECT_SECONDS = 5.0
 _COMMIT = f"commit; {FLUSHED}".encode()
 """In one message: the position costs no journey of its own."""
 _HELD_BACK = {signal.SIGINT, signal.SIGTERM}
-
-
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 NO_TABLES = "our tables are missing"
 
 
@@ -86,7 +85,7 @@ class Session:
     def _run(self, work: Work[T], begin: bytes, commit: bytes) -> T | Unreachable | Indefinite | Refused:
         try:
             connection = self._connected()
-        except (Unavailable, psycopg.OperationalError, psycopg.InterfaceError):
+        except (Unavailable, *_LOST):
             self.close()
             return Unreachable()
         with cut_after(connection, self._patience_seconds):
@@ -101,27 +100,21 @@ class Session:
         except Declined as declined:
             self._roll_back()
             return Refused(str(declined))
-        except (psycopg.OperationalError, psycopg.InterfaceError):
-            self.close()
-            return Unreachable()
         except psycopg.errors.ReadOnlySqlTransaction:
             self._roll_back()
             return Refused("the database is a standby")
         except psycopg.errors.UndefinedTable:
             self._roll_back()
             return Refused(NO_TABLES)
-        except BaseException:
-            if self._lose(connection):
+        except BaseException as error:
+            if self._ends_with(error, connection):
                 return Unreachable()
             raise
         try:
             with signals_held_back():
                 ended = connection.execute(commit)
-        except (psycopg.OperationalError, psycopg.InterfaceError):
-            self.close()
-            return Indefinite()
-        except BaseException:
-            if self._lose(connection):
+        except BaseException as error:
+            if self._ends_with(error, connection):
                 return Indefinite()
             raise
         return _behind_commit(result, ended) if ended.nextset() else result
@@ -134,14 +127,13 @@ class Session:
                     self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
 
-    def _lose(self, connection: Connection) -> bool:
-        """Let the connection go, so that nothing begins inside a failed transaction; whether it was lost already.
-
-        Not every error of a lost connection is an `OperationalError`: a server that ends an idle transaction says so.
+    def _ends_with(self, error: BaseException, connection: Connection) -> bool:
+        """Let the connection go, so that nothing begins inside a failed transaction; whether the error says that it was
+        lost. Not every such error is an `OperationalError`: a server that ends an idle transaction says so.
         """
-        was_lost = connection.closed
+        lost = isinstance(error, _LOST) or (isinstance(error, psycopg.Error) and connection.closed)
         self.close()
-        return was_lost
+        return lost
 
     def _roll_back(self) -> None:
         if self._connection is not None:

@@ -5,9 +5,8 @@
 1. Lanes are looked up in the database again and again: a partition that is added gets a sender while others run.
 2. A lane whose receiver is dead holds up itself only.
 3. A sender that is out of step starts again, with a new claim; so does one whose own site has opened a newer epoch
-   (`renewal.py`).
-   One that was replaced, or works at a site that is not the active one, ends the process, which says so by its exit
-   code: nobody is left to guess whether it still sends.
+   (`renewal.py`). One that was replaced, or works at a site that is not the active one, ends the process, which says
+   so by its exit code: nobody is left to guess whether it still sends.
 4. A lane that leads to the next stage is a producer's feed (`flow/produce.py`): behind the gate, like any other.
 5. Whoever stops it lets it end between two effects: what was begun is finished, and its answer noted.
 """
