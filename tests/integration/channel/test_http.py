@@ -15,6 +15,7 @@ import pytest
 from integration.channel.test_contract import batch, claim
 from support.outside import EAST, Judge, http_outside
 from zerotail.channel.http import HttpReceiver
+from zerotail.config.secret import Keeper, Secret
 from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber
 from zerotail.core.receiver import ReceiverClass, Welcome
@@ -152,3 +153,16 @@ def test_headers_are_looked_up_for_each_connection_and_certificates_are_checked(
             sender.close()
             sender.send(batch(LANE, 1, 1))
     assert seen == ["first", "first", "second"]
+
+
+def test_a_file_with_a_token_that_is_away_for_a_moment_has_carried_nothing(tmp_path: Path) -> None:
+    token = Secret("Bearer ${file:token}", keeper=Keeper({}, tmp_path))
+    with (
+        answering(200, b'{"verdicts":["accepted"],"last_accepted":1}') as (url, seen),
+        closing(HttpReceiver(url, EAST, headers=lambda: {"Authorization": token.reveal()})) as sender,
+    ):
+        assert sender.send(batch(LANE, 1, 1)) == Unreachable()
+        (tmp_path / "token").write_text("new")
+        (tmp_path / "token").chmod(0o600)
+        assert sender.send(batch(LANE, 1, 1)) == Accepted(EmissionNumber(1))
+    assert seen == ["Bearer new"]

@@ -27,7 +27,7 @@ from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.link import CutMode
 from zerotail.lab.up import bring_up, take_down
 from zerotail.ports import Batch, ChangeEpoch, Done, LogEnd, ReadLogEnd, Refused, SendRecords, StoreStart, Unreachable
-from zerotail.postgres import failover
+from zerotail.postgres import failover, tail
 from zerotail.postgres.connection import Connection, connect, one_row, session
 from zerotail.postgres.lineage import change_epoch, observe_cut, read_standing
 from zerotail.postgres.tail import LockedDatabase
@@ -104,13 +104,13 @@ def test_the_tail_holds_what_waits_for_the_standby_and_nobody_writes_while_it_is
     with session(east, patience()) as primary:
         wait_until("a commit waits", lambda: count_waiting(primary), patience())
     locked = LockedDatabase(east)
-    tail = locked.keep_tail("east", survived, lineage, tmp_path)
+    kept = locked.keep_tail("east", survived, lineage, tmp_path)
     waiting.join(PATIENCE_SECONDS)
-    assert (tail.instructions, tail.segments, tail.messages) == (1, 0, 0)
-    (line,) = [json.loads(line) for line in Path(tail.file).read_text().splitlines()]
+    assert (kept.instructions, kept.segments, kept.messages) == (1, 0, 0)
+    (line,) = [json.loads(line) for line in Path(kept.file).read_text().splitlines()]
     assert (line["kind"], line["serial"], base64.b64decode(line["value"])) == ("instruction", 1, b"1")
-    assert locked.still_in(tail.epoch)
-    assert not locked.still_in(Epoch(tail.epoch + 1))
+    assert locked.still_in(kept.epoch)
+    assert not locked.still_in(Epoch(kept.epoch + 1))
     later = Thread(target=insert, args=(east, 2, "local"))
     later.start()
     with session(east, patience()) as primary:
@@ -120,12 +120,24 @@ def test_the_tail_holds_what_waits_for_the_standby_and_nobody_writes_while_it_is
     later.join(PATIENCE_SECONDS)
 
 
+def test_a_long_tail_may_take_longer_than_an_answer(
+    lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(tail, "_SUBMISSIONS", "select pg_sleep(2)")
+    locked = LockedDatabase(dsn(lab.database("east")))
+    kept = locked.keep_tail("east", Cut(), Lineage(()), tmp_path)
+    assert kept.submissions == 1
+    assert locked.still_in(kept.epoch)
+    locked.close()
+
+
 def test_a_database_that_was_started_again_is_not_the_one_that_was_looked_at(lab: Layout, tmp_path: Path) -> None:
     locked = LockedDatabase(dsn(lab.database("east")))
-    tail = locked.keep_tail("east", Cut(), Lineage(()), tmp_path)
+    kept = locked.keep_tail("east", Cut(), Lineage(()), tmp_path)
     assert kill_target(lab, "east.postgres").bit
     assert start_target(lab, "east.postgres").bit
-    assert not locked.still_in(tail.epoch)
+    assert not locked.still_in(kept.epoch)
     locked.close()
 
 

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from threading import Event, Thread
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from zerotail import submission
-from zerotail.core.identity import ProducerNumber
+from zerotail.config import load
+from zerotail.core.identity import ProducerNumber, SiteName
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.lab.database import dsn
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.layout import Layout
-from zerotail.ports import Unreachable
+from zerotail.operate import adapters
+from zerotail.operate.adapters import BadDayAdapters
+from zerotail.ports import KeepTail, Unreachable
 from zerotail.postgres import transaction
 from zerotail.postgres.connection import Connection, connect, one_row
+from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.transaction import Session
 from zerotail.submission import Submitter
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(60)]
 
 PATIENCE = 0.5
+LAST_WORD = b"Z\x00\x00\x00\x05I"
+"""`ReadyForQuery`: the answer is over."""
 
 
 class Freezer:
@@ -103,3 +112,48 @@ def test_it_stands_still_in_the_middle_of_the_work(lab: Layout, freezer: Freezer
         assert database.read(work) == Unreachable()
     assert database.read(lambda one: one_row(one, "select 1")[0]) == 1, "the next one gets a new connection"
     database.close()
+
+
+def test_a_rejoin_does_not_wait_for_a_site_that_stands_still_again(
+    lab: Layout, freezer: Freezer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapters, "_PATIENCE_SECONDS", PATIENCE)
+    monkeypatch.setattr(transaction, "connect", freezer.connect)
+    east, west = SiteName("east"), SiteName("west")
+    with closing(BadDayAdapters(load(lab.path / "east" / CONFIGURATION), east)) as own, in_good_time():
+        assert own.carry_out(KeepTail(west, east)) == Unreachable()
+
+
+def test_the_gate_does_not_wait_for_the_end_of_an_answer(lab: Layout) -> None:
+    with losing_last_words(lab.database("west").port) as (port, lost):
+        place = make_conninfo(dsn(lab.database("west")), port=port, sslmode="disable", gssencmode="disable")
+        with connect(place, Deadline.after(20)) as standby:
+            assert ask_standby(standby, Deadline.after(20)).in_recovery
+            lost.set()
+            with in_good_time(), pytest.raises(Unavailable, match="silent"):
+                ask_standby(standby, Deadline.after(PATIENCE))
+
+
+@contextmanager
+def losing_last_words(target: int) -> Iterator[tuple[int, Event]]:
+    """A way to a server, for one client, on which the last word of every answer is lost from some moment on."""
+    lost = Event()
+
+    def pass_on(source: socket.socket, sink: socket.socket) -> None:
+        while said := source.recv(65_536):
+            sink.sendall(said.removesuffix(LAST_WORD) if lost.is_set() else said)
+        sink.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        client, _ = listening.accept()
+        with client, socket.create_connection(("127.0.0.1", target)) as server:
+            back = Thread(target=pass_on, args=(server, client))
+            back.start()
+            pass_on(client, server)
+            back.join()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = Thread(target=serve)
+        serving.start()
+        yield listening.getsockname()[1], lost
+        serving.join()
