@@ -131,12 +131,12 @@ class Restore(Part):
 
 
 class Objectives(Part):
-    """What `status` and `check` measure against."""
+    """What `takeover run` and `mirror status` measure against."""
 
     takeover: field.Duration = timedelta(seconds=30)
     """How long a takeover may take."""
     lag: field.Duration = timedelta(seconds=5)
-    """How far the standby may be behind."""
+    """How far a mirror may be behind."""
 
 
 class Takeover(Part):

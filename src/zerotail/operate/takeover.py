@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from zerotail.config import Configuration
 from zerotail.core import takeover as plans
@@ -151,6 +152,7 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
             said = ", ".join([operator.name, *accepted])
             report = act.carry_through(carry_out(pipeline, steps, plan.other, said))
         act.finish()
+    seconds = round(time.monotonic() - began, 3)
     return ActReport(
         plan.act,
         plan.site,
@@ -166,10 +168,16 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
         report.read,
         accepted,
         tuple(act.reports),
-        remarks=tuple(act.remarks),
+        remarks=(*act.remarks, *_measured(seconds, operator.configuration.objectives.takeover)),
         note=str(operator.notebook.folder),
-        seconds=round(time.monotonic() - began, 3),
+        seconds=seconds,
     )
+
+
+def _measured(seconds: float, objective: timedelta) -> list[str]:
+    """A remark when it took longer than the pair is expected to take."""
+    wanted = objective.total_seconds()
+    return [f"slower than wanted: {seconds:.1f} s, objectives.takeover says {wanted:g} s"] if seconds > wanted else []
 
 
 def strategy_of(configuration: Configuration, stated: Strategy | None = None) -> Strategy:

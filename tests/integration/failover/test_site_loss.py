@@ -52,7 +52,9 @@ def test_wrong_calls_are_refused_with_their_codes_and_change_nothing(sites: Site
     assert not sites.state.exists() or not list(sites.state.iterdir())
 
 
-def test_after_the_loss_of_east_west_goes_on_at_the_break_point(sites: Sites) -> None:
+def test_after_the_loss_of_east_west_goes_on_at_the_break_point(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = sites.configuration("west").objectives.takeover.total_seconds()
+    monkeypatch.setenv("ZEROTAIL_OBJECTIVES__TAKEOVER", "1ms")
     stop = Event()
     feeder = Thread(target=feed, args=(sites, stop))
     feeder.start()
@@ -67,9 +69,10 @@ def test_after_the_loss_of_east_west_goes_on_at_the_break_point(sites: Sites) ->
     assert ran.code == 0
     assert ran.out.startswith(f"west is active, epoch {TAKEN_OVER}, after ")
     assert "  not fenced: east was not shut off" in ran.out
+    assert "s, objectives.takeover says 0.001 s" in ran.out
     assert "takeover: go live ready after" in ran.err
     wait_until("the first new message", lambda: sites.system.accepted() > known, patience())
-    assert time.monotonic() - lost_at < sites.configuration("west").objectives.takeover.total_seconds()
+    assert time.monotonic() - lost_at < wanted
     stop.set()
     feeder.join()
     sites.wait_until_all_arrived("west")
