@@ -14,7 +14,7 @@ from zerotail.channel.receiver import Receiver
 from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
-from zerotail.errors import Unavailable
+from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
@@ -129,7 +129,7 @@ class SiteAdapters:
             if self._peer is None:
                 self._peer = connect(self._peer_dsn, deadline, application="zerotail gate")
             return ask_standby(self._peer, deadline)
-        except Unavailable:
+        except (Unavailable, Refused):  # a database without our tables does not confirm anything, either
             self._forget_peer()
             return ports.Unreachable()
 

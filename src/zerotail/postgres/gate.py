@@ -49,7 +49,11 @@ def wal_position(primary: Connection) -> Lsn:
 
 
 def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
-    """What the standby says of itself; `Unavailable` when it does not answer in time (the session is then closed)."""
+    """What the standby says of itself.
+
+    `Unavailable` when it does not answer in time (the session is then closed), `Refused` when it cannot answer, as one
+    without our tables cannot.
+    """
     in_recovery, system, timeline, epoch, flushed = _ask_within(standby, _QUESTION, deadline)
     return GateAnswer(
         in_recovery=in_recovery == "t",
