@@ -12,13 +12,15 @@ from threading import Thread
 
 import psycopg
 
+from zerotail.core.gate import Asker, Gate, decide
 from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Unavailable
 from zerotail.lab.database import dsn
 from zerotail.lab.fault import continue_target, stop_target
 from zerotail.lab.layout import Layout
-from zerotail.postgres.connection import Connection, connect, one_row, wait_until_answers
-from zerotail.postgres.gate import gate_is_open, wal_position
+from zerotail.postgres.connection import Connection, answers, connect, one_row
+from zerotail.postgres.gate import ask_standby, observe_asker, wal_position
 
 PATIENCE_SECONDS = 30.0
 INSERT = "insert into truth values (%s)"
@@ -155,6 +157,25 @@ class Pair:
         wait_until("the gate opens", lambda: self.gate(wanted), Deadline.after(PATIENCE_SECONDS))
 
 
+def gate_is_open(primary: Connection, standby_dsn: str, wanted: Lsn, deadline: Deadline) -> bool:
+    """Whether the other site has flushed everything below `wanted`. No answer is a no."""
+    return ask_gate(observe_asker(primary), standby_dsn, wanted, deadline) is Gate.OPEN
+
+
+def ask_gate(asker: Asker, standby_dsn: str, wanted: Lsn, deadline: Deadline) -> Gate | None:
+    """What the other site's answer allows; None when it does not answer."""
+    try:
+        standby = connect(standby_dsn, deadline, application="zerotail gate")
+    except Unavailable:
+        return None
+    try:
+        return decide(ask_standby(standby, deadline), asker, wanted)
+    except Unavailable:
+        return None
+    finally:
+        standby.close()
+
+
 def _has(connection: Connection, number: int) -> bool:
     return bool(one_row(connection, "select exists (select from truth where number = %s)", (number,))[0])
 
@@ -163,7 +184,7 @@ def _has(connection: Connection, number: int) -> bool:
 def control_session(layout: Layout) -> Iterator[Connection]:
     """A session that never waits for the standby itself."""
     database = dsn(layout.database("east"))
-    wait_until_answers(database, Deadline.after(PATIENCE_SECONDS))
+    wait_until("the database answers", lambda: answers(database), Deadline.after(PATIENCE_SECONDS))
     with connect(database, Deadline.after(PATIENCE_SECONDS)) as control:
         control.execute("set synchronous_commit = local")
         yield control

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import conninfo
 from psycopg.rows import TupleRow
 
-from zerotail.deadline import Deadline, wait_until
+from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 
 Connection = psycopg.Connection[TupleRow]
@@ -77,11 +77,6 @@ def answers(dsn: str) -> bool:
     except Unavailable:
         return False
     return True
-
-
-def wait_until_answers(dsn: str, deadline: Deadline) -> None:
-    """Return when the database accepts a session."""
-    wait_until(f"the database at {where(dsn)} answers", lambda: answers(dsn), deadline, every_seconds=0.05)
 
 
 def where(dsn: str) -> str:

@@ -18,7 +18,7 @@ from zerotail.core.gate import Asker, Gate, GateAnswer, decide
 from zerotail.core.identity import Epoch, Lsn, Timeline
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
-from zerotail.postgres.connection import Connection, connect, one_row, where
+from zerotail.postgres.connection import Connection, one_row, where
 
 _EPOCH = "coalesce((select max(epoch) from zerotail.epoch), 0)"
 _QUESTION = f"""
@@ -62,25 +62,6 @@ def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
         epoch=Epoch(int(epoch)),
         flushed=Lsn(int(flushed)),
     )
-
-
-def gate_is_open(primary: Connection, standby_dsn: str, wanted: Lsn, deadline: Deadline) -> bool:
-    """Whether the other site has flushed everything below `wanted`. No answer is a no."""
-    return ask_gate(observe_asker(primary), standby_dsn, wanted, deadline) is Gate.OPEN
-
-
-def ask_gate(asker: Asker, standby_dsn: str, wanted: Lsn, deadline: Deadline) -> Gate | None:
-    """What the other site's answer allows; None when it does not answer."""
-    try:
-        standby = connect(standby_dsn, deadline, application="zerotail gate")
-    except Unavailable:
-        return None
-    try:
-        return decide(ask_standby(standby, deadline), asker, wanted)
-    except Unavailable:
-        return None
-    finally:
-        standby.close()
 
 
 def wait_until_gate_opens(primary: Connection, standby: Connection, wanted: Lsn, deadline: Deadline) -> None:

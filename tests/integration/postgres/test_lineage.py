@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support.pair import ask_gate
 from zerotail.core.gate import Asker, Gate
 from zerotail.core.identity import Epoch, Lsn, epoch_of
 from zerotail.deadline import Deadline, wait_until
@@ -19,7 +20,7 @@ from zerotail.lab.rejoin import rejoin_site
 from zerotail.lab.site import other_site, promote_site
 from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import one_row, session
-from zerotail.postgres.gate import ask_gate, observe_asker, wal_position
+from zerotail.postgres.gate import observe_asker, wal_position
 from zerotail.postgres.promotion import current_timeline
 
 pytestmark = pytest.mark.servers

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from support.pair import gate_is_open
 from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.ports import Done
 from zerotail.postgres.connection import Connection, one_row, session
-from zerotail.postgres.gate import gate_is_open
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Session
 
