@@ -6,13 +6,12 @@ is position n - 1; the row says when it was given, the receiver's record when it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from zerotail.core.identity import PartitionNumber, StageName
 from zerotail.deadline import Deadline
-from zerotail.lab.receiver import ReceiverControl
-from zerotail.lab.receiver.protocol import MessageAttempt, Verdict
+from zerotail.lab.receiver.protocol import Attempt, MessageAttempt, Verdict
 from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.segment import all_rows
 
@@ -35,11 +34,11 @@ class Arrival:
 
 
 def read_arrivals(
-    database: str, control: ReceiverControl, stage: StageName, channel: str, since: float
+    database: str, attempts: Iterable[Attempt], stage: StageName, channel: str, since: float
 ) -> list[Arrival]:
-    """Every accepted message whose instruction was given after `since`."""
+    """Every accepted message of the receiver's record whose instruction was given after `since`."""
     arrived: dict[int, dict[int, float]] = {}
-    for attempt in control.attempts(deadline=Deadline.after(_PATIENCE_SECONDS)):
+    for attempt in attempts:
         if (
             isinstance(attempt, MessageAttempt)
             and attempt.channel == channel

@@ -164,7 +164,7 @@ def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged, folder: Path) -
     numbers = write_history(stage, judged.attempts)
     stage.producers = {str(name): int(number) for name, number in numbers.items()}
     began_at = stage.events[0].at
-    judged.arrivals = tuple(read_arrivals(stage.database, stage.receiver, StageName(STAGE), CHANNEL, began_at))
+    judged.arrivals = tuple(read_arrivals(stage.database, judged.attempts, StageName(STAGE), CHANNEL, began_at))
     expect = Expect(
         faults=len(scenario.faults),
         work_during_faults=False,

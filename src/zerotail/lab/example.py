@@ -28,6 +28,8 @@ CONFIGURATION = "zerotail.yaml"
 HANDLERS = "flows.py"
 EXAMPLE_FILES = (CONFIGURATION, HANDLERS)
 """What the example puts into a folder; Python adds `__pycache__`."""
+_WINDOW = 100
+"""For R3: each window costs a commit and a question at the gate, and one message at a time is slower than any load."""
 
 
 def example_folder() -> Path:
@@ -102,12 +104,12 @@ def _plan_stretched(layout: Layout, seen_from: str | None) -> dict[str, Any]:
     }
 
 
-def _receiver(layout: Layout) -> dict[str, str]:
+def _receiver(layout: Layout) -> dict[str, str | int]:
     """The lab's receiver as a channel names it; which fields there are depends on what it can do."""
     url = f"http://127.0.0.1:{layout.receiver_port}"
-    named = {"url": f"{url}/batches", "receiver": layout.receiver_class}
+    named: dict[str, str | int] = {"url": f"{url}/batches", "receiver": layout.receiver_class}
     if layout.receiver_class in ("R0", "R2"):
         named["last_number_url"] = f"{url}/claims"
     if layout.receiver_class == "R3":
-        named["policy"] = "hold"
+        named |= {"policy": "hold", "window": _WINDOW}
     return named

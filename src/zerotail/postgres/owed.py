@@ -16,6 +16,7 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import Drained, Feed
 from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.doubt import read_open_doubts
 
 _OWED = """
 select stage, channel, partition, target, to_topic, journaled, acknowledged, intended, messages, bytes
@@ -36,8 +37,7 @@ select (select count(*) from zerotail.submission)
 """
 _LEFT_IN_OUTBOX = """
 select coalesce(sum(messages) filter (where to_topic), 0)::bigint,
-       coalesce(sum(messages) filter (where not to_topic), 0)::bigint,
-       coalesce(sum(intended - acknowledged) filter (where not to_topic), 0)::bigint
+       coalesce(sum(messages) filter (where not to_topic), 0)::bigint
   from zerotail.owed
 """
 
@@ -115,8 +115,9 @@ def find_feeds(connection: Connection, channels: Sequence[ChannelName]) -> list[
 def observe_drained(connection: Connection) -> Drained:
     """What is submitted and not applied, owed and not acknowledged, doubtful and not settled.
 
-    A message to another stage is submitted to that one: it counts there, not as an emission.
+    A message to another stage is submitted to that one: it counts there, not as an emission. One that is on its way to
+    a receiver without memory is owed, and not in doubt: its sender waits for the answer.
     """
     (instructions,) = one_row(connection, _NOT_APPLIED)
-    between_stages, emissions, doubts = one_row(connection, _LEFT_IN_OUTBOX)
-    return Drained(instructions + between_stages, emissions, doubts)
+    between_stages, emissions = one_row(connection, _LEFT_IN_OUTBOX)
+    return Drained(instructions + between_stages, emissions, len(read_open_doubts(connection)))

@@ -238,9 +238,10 @@ class Parts:
         instructions = sum(self.waiting(server, feed) for feed in self.topology.feeds)
         emissions = doubts = 0
         for lane in self.topology.lanes:
-            _, _, acknowledged, intended = self._lane(server, lane)
+            *claim, acknowledged, intended = self._lane(server, lane)
             emissions += len(server.table("outbox").get(lane, ())) - acknowledged
-            doubts += intended - acknowledged
+            if server.table("doubts").get((lane, intended)) == tuple(claim):  # else it is on its way
+                doubts += intended - acknowledged
         return ports.Drained(instructions, emissions, doubts)
 
     def values_of(self, server: Server, partition: PartitionNumber, segment: Segment) -> list[bytes]:
