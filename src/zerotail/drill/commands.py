@@ -16,7 +16,8 @@ from zerotail.lab.fault import FaultReport
 from zerotail.operate.takeover import Statements, plan_takeover
 from zerotail.operate.world import observe_world
 
-TAKEOVER_STEPS = ("fence", "promote", "open epoch", "rebuild", "store starts", "claim lanes", "go live")
+CLAIM_LANES = "claim lanes"
+TAKEOVER_STEPS = ("fence", "promote", "open epoch", "rebuild", "store starts", CLAIM_LANES, "go live")
 
 
 @dataclass(frozen=True, slots=True)
