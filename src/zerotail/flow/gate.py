@@ -16,11 +16,8 @@ from zerotail.ports import AskGate, Pause, Standing, Story
 
 QUESTIONS = 4
 """Of one wait at the gate."""
-PATIENCE = 1200
-"""Questions of a step that cannot go on before the other site has caught up: a minute, at twenty a second.
-
-A standby that was attached a moment ago starts, recovers, and may fail once to reach its primary: five seconds more.
-"""
+PATIENCE = 200
+"""Questions of a step that cannot go on before the other site has caught up."""
 
 
 def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) -> Story[Release | None]:

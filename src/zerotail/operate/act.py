@@ -27,7 +27,12 @@ from zerotail.postgres.tail import Tail
 T = TypeVar("T")
 Tell = Callable[[str, bool], None]
 """Hears of a step when it begins and when it is done."""
-_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS = 0.2
+"""Between two looks at a site that drains or catches up; a story counts its looks, so it has its patience from here.
+
+A standby that was attached a moment ago starts, recovers, and may fail once to reach its primary: it needs many seconds
+on a busy machine.
+"""
 
 
 @dataclass(frozen=True, slots=True)
