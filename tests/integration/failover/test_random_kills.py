@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.soak, pytest.mark.timeout(1200)]
 
 KILLS = int(os.environ.get("ZT_TEST_CALLS", "60"))
 CALLS = (*CHANGING_CALLS, "recvfrom")
-MOST_CALLS = 600
-"""A whole takeover makes fewer of each kind."""
+MOST_CALLS = 60
+"""strace counts the calls of each thread by itself; beyond this most kills never come, and the takeover just ends."""
 
 
 def test_a_takeover_that_is_killed_at_random_calls_is_finished_and_nothing_is_doubled(sites: Sites) -> None:
