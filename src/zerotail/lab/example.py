@@ -29,7 +29,7 @@ HANDLERS = "flows.py"
 EXAMPLE_FILES = (CONFIGURATION, HANDLERS)
 """What the example puts into a folder; Python adds `__pycache__`."""
 _WINDOW = 100
-"""For R3: each window costs a commit and a question at the gate, and one message at a time is slower than any load."""
+"""For R3: each window costs a commit and a question at the gate, and one message at a time is slower than a drill."""
 
 
 def example_folder() -> Path:
