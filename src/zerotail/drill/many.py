@@ -7,6 +7,7 @@ the same seed plays the same drills, each under a seed of its own.
 from __future__ import annotations
 
 import random
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def run_all(
     tell: Callable[[DrillLine], None],
     seed: int,
 ) -> DrillSummary:
-    """Run them and sum up; one that could not even be run counts as failed."""
+    """Run them and sum up; one that could not even be run counts as failed, and the others are still run."""
     files.mkdir(parents=True, exist_ok=True)
     lines: list[DrillLine] = []
     for number, one in enumerate(planned, start=1):
@@ -66,7 +67,11 @@ def run_all(
         try:
             line = _line(one, run_one(one, folder), folder)
         except ZerotailError as error:
-            line = DrillLine(one.scenario, one.receiver, one.seed, "failed", 0.0, None, str(folder), error.message)
+            line = _line_of_failure(one, folder, error.message)
+        except Exception as error:  # noqa: BLE001 - a night of drills does not end with one that nobody expected to break
+            folder.mkdir(exist_ok=True)
+            (folder / "error.txt").write_text(traceback.format_exc())
+            line = _line_of_failure(one, folder, f"{type(error).__name__}: {error}; see error.txt")
         lines.append(line)
         tell(line)
     found = Counter(line.verdict for line in lines)
@@ -78,3 +83,7 @@ def _line(one: Planned, result: DrillResult, folder: Path) -> DrillLine:
     return DrillLine(
         one.scenario, one.receiver, one.seed, result.verdict, result.seconds, result.outage_seconds, str(folder), why
     )
+
+
+def _line_of_failure(one: Planned, folder: Path, why: str) -> DrillLine:
+    return DrillLine(one.scenario, one.receiver, one.seed, "failed", 0.0, None, str(folder), why)

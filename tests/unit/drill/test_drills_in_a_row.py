@@ -56,6 +56,19 @@ def test_lines_and_sums_say_what_became_of_each_drill(tmp_path: Path) -> None:
     assert [line.why for line in told] == ["", "open: it did not bite", "open: it did not bite", "no lab"]
 
 
+def test_a_drill_that_breaks_as_nobody_expected_counts_as_failed_and_the_next_one_is_run(tmp_path: Path) -> None:
+    def run_one(one: Planned, folder: Path) -> DrillResult:
+        if one.scenario == "site-loss":
+            raise KeyError("a number that nobody knows")
+        return result("passed")
+
+    planned = [Planned("site-loss", "R2", 1), Planned("demo", "R2", 1)]
+    summary = run_all(planned, tmp_path, run_one, lambda _line: None, seed=5)
+    assert [line.verdict for line in summary.lines] == ["failed", "passed"]
+    assert summary.lines[0].why == "KeyError: 'a number that nobody knows'; see error.txt"
+    assert "in run_one" in (Path(summary.lines[0].folder) / "error.txt").read_text()
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda one: one.name)
 def test_every_scenario_states_beforehand_what_may_be_found_and_which_faults_must_bite(scenario: Scenario) -> None:
     planned = scenario.name in ("handover-under-load", "failback-cycle")
