@@ -26,6 +26,9 @@ from zerotail.postgres.transaction import Session
 T = TypeVar("T")
 _GATE_SECONDS = 2.0
 _PAUSE_SECONDS = 0.02
+_IDLE_SECONDS = 0.05
+_SHORT_PAUSES = 10
+"""So many looks in a row find nothing to do before the pauses become longer."""
 _SENDS = (ports.SendEmissions, ports.SendRecords)
 
 
@@ -159,6 +162,7 @@ def drive(
     not show yet that it goes on.
     """
     answer: Any = None
+    idle = 0
     while not stop.is_set():
         try:
             effect = story.send(answer)
@@ -167,11 +171,13 @@ def drive(
             return result
         if isinstance(effect, ports.Pause):
             heed(effect.reason)
-            stop.wait(_PAUSE_SECONDS)
+            idle = idle + 1 if effect.idle else 0
+            stop.wait(_PAUSE_SECONDS if idle <= _SHORT_PAUSES else _IDLE_SECONDS)
             answer = None
         else:
             answer = adapters.carry_out(effect)
             if isinstance(effect, _SENDS) and isinstance(answer, ports.Accepted | ports.Done):
                 heed("")
+                idle = 0
     story.close()
     raise Stopped

@@ -21,13 +21,15 @@ from zerotail.lab.fault import (
 from zerotail.lab.layout import parts_of
 from zerotail.lab.link import BOTH, CutMode
 from zerotail.lab.process import Process, processes_of, send
-from zerotail.postgres.connection import one_row, session
+from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import observe_drained
 
 _WAITING = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
 _BEHIND = """
 select coalesce(max(pg_current_wal_insert_lsn() - flush_lsn), -1)::bigint from pg_stat_replication
 """
+_APPLIED = "select sum(next_position)::bigint from zerotail.head"
 _CANCEL = """
 select count(*) from (select pg_cancel_backend(pid) as done from pg_stat_activity where wait_event = 'SyncRep') as tried
  where done
@@ -102,11 +104,7 @@ def freeze_log_receiver(stage: Rehearsal, clients: int) -> Fault:
     bit = receiver is not None and send(receiver, signal.SIGSTOP)
     stage.business.submit_patiently(SiteName(stage.active), clients)
     with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as primary:
-        waiting = wait_until(
-            "commits wait for the standby",
-            lambda: (found := int(one_row(primary, _WAITING)[0])) >= clients and found,
-            Deadline.after(10),
-        )
+        waiting = _wait_until_waiting(primary, clients)
         (behind,) = one_row(primary, _BEHIND)
     evidence = (
         f"the log receiver of {stage.standby} is stopped (pid {receiver.pid if receiver else 0})",
@@ -126,10 +124,34 @@ def thaw_log_receiver(stage: Rehearsal, fault: Fault) -> None:
 def cancel_waiting_commits(stage: Rehearsal) -> Fault:
     """An impatient administrator: commits that wait return, and their rows exist at one site only."""
     with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as primary:
-        (cancelled,) = one_row(primary, _CANCEL)
-        wait_until("nobody waits", lambda: int(one_row(primary, _WAITING)[0]) == 0, Deadline.after(10))
+        cancelled = _cancel_waiting(primary)
     evidence = (f"{cancelled} waiting commits were cancelled, and none waits any more",)
     return stage.bit(FaultReport("commit-wait-cancelled", stage.active, cancelled > 0, evidence))
+
+
+def restart_database(stage: Rehearsal, site: str, clients: int) -> Fault:
+    """The database of a site that was taken over starts again as the primary it was. Clients who do not know what
+    happened give it work, and the site's own processes do it: its journal grows beside the one of the other site.
+    """
+    stage.start_servers(f"{site}.postgres")
+    with session(stage.dsn(site), Deadline.after(PATIENCE_SECONDS)) as primary:
+        standing = read_standing(primary)
+        (before,) = one_row(primary, _APPLIED)
+        stage.business.submit_patiently(SiteName(site), clients)
+        _wait_until_waiting(primary, clients)
+        _cancel_waiting(primary)
+        applied = wait_until(
+            "the old site has applied something",
+            lambda: int(one_row(primary, _APPLIED)[0]) - before,
+            Deadline.after(PATIENCE_SECONDS),
+        )
+        owed = observe_drained(primary).emissions
+    live = standing.live_at(SiteName(site))
+    evidence = (
+        f"{site} is a primary, in epoch {standing.epoch}{', live by its own words' if live else ''}",
+        f"it has applied {applied} instructions since, and owes {owed} messages",
+    )
+    return stage.bit(FaultReport("database-restarted", site, live and owed > 0, evidence))
 
 
 def lose_answers(stage: Rehearsal, count: int) -> Fault:
@@ -196,6 +218,22 @@ def thaw_senders(stage: Rehearsal, fault: Fault) -> None:
     """They go on, and do not know what happened meanwhile."""
     count = stage.strays[-1].signal(signal.SIGCONT)
     stage.healed(fault, f"{count} processes that were frozen go on")
+
+
+def _wait_until_waiting(primary: Connection, clients: int) -> int:
+    """Return when the commits of so many clients wait for the standby; how many do."""
+    return wait_until(
+        "commits wait for the standby",
+        lambda: (found := int(one_row(primary, _WAITING)[0])) >= clients and found,
+        Deadline.after(10),
+    )
+
+
+def _cancel_waiting(primary: Connection) -> int:
+    """Let commits that wait return; how many did."""
+    (cancelled,) = one_row(primary, _CANCEL)
+    wait_until("nobody waits", lambda: int(one_row(primary, _WAITING)[0]) == 0, Deadline.after(10))
+    return int(cancelled)
 
 
 def _log_receiver(stage: Rehearsal, site: str) -> Process | None:

@@ -100,7 +100,7 @@ def emit(sender: Sender) -> Story[End]:
             return End.SUPERSEDED
         elif not read.values:
             yield from _note_late(sender, claim, resume, read)
-            yield Pause("nothing is owed")
+            yield Pause("nothing is owed", idle=True)
         else:
             outcome = yield from _send_all(sender, claim, resume, read)
             if isinstance(outcome, End):

@@ -202,12 +202,19 @@ class TopicReader:
         if self._committed is None:
             self._committed = Consumer({**READING, **self._place.settings, "isolation.level": "read_committed"})
         self._committed.assign([TopicPartition(self._place.topic, self._place.partition, start)])
+        try:
+            return self._read_on(self._committed, start, end, deadline, hidden_too)
+        finally:
+            # A client that is kept would ask for more in the background, twenty times a second and for nobody.
+            self._committed.unassign()
+
+    def _read_on(self, client: Consumer, start: int, end: int, deadline: Deadline, hidden_too: bool) -> list[Message]:
         messages: list[Message] = []
         reached = start
         while reached < end:
             if deadline.passed:
                 raise _TooLateError
-            for message in self._committed.consume(1000, _POLL_SECONDS):
+            for message in client.consume(1000, _POLL_SECONDS):
                 error = message.error()
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(error)

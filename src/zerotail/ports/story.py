@@ -91,3 +91,5 @@ class Pause(Effect, frozen=True):
     """There is nothing to do right now, and why."""
 
     reason: str
+    idle: bool = False
+    """Whether nothing holds it up: there is just no work."""

@@ -17,11 +17,17 @@ from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('zerotail.instruction', 0) + %s * 65536 + %s)"
+# What waits is asked for by its turn, so that the answer comes from an index, however many wait for other places.
 _PLACES = """
 select producer.producer, head.partition, head.stage, coalesce((head.vector ->> producer.producer::text)::bigint, 0),
        coalesce(request.number, 0), producer.name = any(%s),
        exists (select from zerotail.poison where poison.stage = head.stage and poison.partition = head.partition
-                  and decision = '' and serial > coalesce((head.vector ->> poison.producer::text)::bigint, 0))
+                  and decision = '' and serial > coalesce((head.vector ->> poison.producer::text)::bigint, 0)),
+       coalesce((select max(serial) from zerotail.instruction as row
+                  where row.producer = producer.producer and row.partition = head.partition), 0),
+       (select true from zerotail.submission as waiting
+         where waiting.producer = producer.producer and waiting.partition = head.partition
+         order by submitted_at, id limit 1) is not null
   from zerotail.producer join zerotail.head on head.stage = producer.consumer
   left join zerotail.request on request.producer = producer.producer and request.partition = head.partition
  where producer.channel = '' and producer.name = any(%s)
@@ -149,6 +155,10 @@ class FeedPlace:
     """Whether its rows may come without a serial."""
     stopped: bool
     """Whether the partition waits for an operator's decision about a record."""
+    last: Serial
+    """The last row that has a serial."""
+    waiting: bool
+    """Whether rows without a serial are there."""
 
 
 def look_at_feeds(
@@ -165,8 +175,10 @@ def look_at_feeds(
             request,
             without_serial,
             stopped,
+            Serial(last),
+            waiting,
         )
-        for number, partition, consumer, vector, request, without_serial, stopped in rows
+        for number, partition, consumer, vector, request, without_serial, stopped, last, waiting in rows
     ]
     return read_standing(connection), places
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -33,7 +35,9 @@ select (select system_identifier from pg_control_system()),
        case when pg_is_in_recovery() then null
             else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end
 """
-_EPOCHS = "select epoch, site, timeline, durability, phase, cut, cause, operator from zerotail.epoch order by epoch"
+_EPOCHS = (
+    "select epoch, site, timeline, durability, phase, cut::text, cause, operator from zerotail.epoch order by epoch"
+)
 # From place to place by the index: a plain `group by` would read every instruction there ever was.
 _SERIALS = b"""
 with recursive place (producer, partition) as (
@@ -159,7 +163,10 @@ def _encode_cut(cut: Cut) -> dict[str, Any]:
     }
 
 
-def _decode_cut(stored: dict[str, Any]) -> Cut:
+@lru_cache(maxsize=1024)
+def _decode_cut(text: str) -> Cut:
+    """A cut is written once; everybody who looks at the epochs, many times a second, meets the same few again."""
+    stored = json.loads(text)
     return Cut(
         {
             (ProducerNumber(producer), PartitionNumber(partition)): Serial(serial)

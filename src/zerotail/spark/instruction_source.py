@@ -128,8 +128,12 @@ class InstructionReader(DataSourceStreamReader):
         if place.request > served or place.vector >= first or self._stands(place, first):
             first, again = place.vector + 1, again + 1
             self._served[_key(place)] = place.request
+        # Most looks find nothing: they cost no more than the one question that was asked for all places.
+        to_number = place.numbered and place.waiting
+        if place.last < first and not to_number:
+            return before
         producer, partition = place.producer, place.partition
-        if place.numbered:
+        if to_number:
             self._database().write(lambda c: number_submissions(c, producer, partition, self._limit))
         last = self._database().read(
             lambda connection: last_dense_serial(connection, producer, partition, Serial(first), self._limit)

@@ -11,7 +11,9 @@ from zerotail.postgres.feed import FeedPlace
 from zerotail.spark.instruction_source import NOBODY, InstructionReader, SerialRange
 
 PLACES = [
-    FeedPlace(ProducerNumber(number), PartitionNumber(0), StageName("settle"), Serial(0), 0, False, False)
+    FeedPlace(
+        ProducerNumber(number), PartitionNumber(0), StageName("settle"), Serial(0), 0, False, False, Serial(7), False
+    )
     for number in (1, 2)
 ]
 LIMIT: Any = None

@@ -40,6 +40,8 @@ def _place(vector: int, request: int = 0) -> FeedPlace:
         request,
         numbered=False,
         stopped=False,
+        last=Serial(20),
+        waiting=False,
     )
 
 

@@ -26,6 +26,17 @@ def _zombie_site(stage: Rehearsal) -> None:
     stage.wait_for_new(MESSAGES)
 
 
+def _zombie_database(stage: Rehearsal) -> None:
+    home = stage.active
+    blows.kill_part(stage, f"{home}.postgres")
+    take_over(stage, stage.standby)
+    stage.wait_for_new(MESSAGES)
+    lost_at = stage.fault_at
+    blows.restart_database(stage, home, clients=3)
+    stage.fault_at = lost_at
+    stage.wait_for_new(MESSAGES)
+
+
 def _frozen_sender(stage: Rehearsal) -> None:
     home = stage.active
     detained = blows.detain_message(stage)
@@ -50,6 +61,12 @@ SCENARIOS = (
         "the active site freezes with a message on the wire, is taken over, and goes on as if nothing were",
         _zombie_site,
         ("message-detained", "freeze"),
+    ),
+    Scenario(
+        "zombie-database",
+        "the database of the active site is lost, and starts again as a primary when the other site has taken over",
+        _zombie_database,
+        ("kill", "database-restarted"),
     ),
     Scenario(
         "frozen-sender-after-failback",
