@@ -30,14 +30,15 @@ from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import Declined
 
 NO_EPOCH = "there is no epoch yet"
+# One question, because it is asked before everything else: what is asked once comes again beside every epoch.
 _STANDING = """
 select (select system_identifier from pg_control_system()),
-       case when pg_is_in_recovery() then null
-            else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end
+       (select case when pg_is_in_recovery() then null
+                    else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end),
+       (select json_object_agg(rejoined.site, rejoined.epoch) from zerotail.rejoined),
+       epoch, site, timeline, durability, phase, cut::text, cause, operator
+  from zerotail.epoch order by epoch
 """
-_EPOCHS = (
-    "select epoch, site, timeline, durability, phase, cut::text, cause, operator from zerotail.epoch order by epoch"
-)
 # From place to place by the index: a plain `group by` would read every instruction there ever was.
 _SERIALS = b"""
 with recursive place (producer, partition) as (
@@ -61,16 +62,15 @@ select producer.producer, lane.target, coalesce(max(first_number + count - 1), 0
 
 def read_standing(connection: Connection) -> Standing:
     """Where the database stands, in the snapshot of the current transaction."""
-    system, timeline = one_row(connection, _STANDING)
-    rows = tuple(_epoch_row(row) for row in connection.execute(_EPOCHS.encode()).fetchall())
+    rows = connection.execute(_STANDING.encode()).fetchall()
     if not rows:
         raise Declined(NO_EPOCH)
-    rejoined = connection.execute(b"select site, epoch from zerotail.rejoined").fetchall()
+    system, timeline, rejoined = rows[0][:3]
     return Standing(
-        Lineage(rows),
+        Lineage(tuple(_epoch_row(row[3:]) for row in rows)),
         None if timeline is None else Timeline(timeline),
         int(system),
-        {SiteName(site): Epoch(epoch) for site, epoch in rejoined},
+        {SiteName(site): Epoch(epoch) for site, epoch in (rejoined or {}).items()},
     )
 
 
