@@ -78,6 +78,8 @@ def run(
 ) -> int:
     """Run one scenario and judge it: `all` runs each of them, `random` so many by chance, one after the other.
 
+    A series (`all`, `random`) that was broken off goes on when it is asked for again with the same --dir.
+
     Exits with 0 when it passed, with 1 when it failed or proves too little; several when none has failed.
     """
     from zerotail.drill.many import plan_all, plan_random
@@ -106,15 +108,9 @@ def run(
 @json_option
 def report(folder: Path, as_json: bool) -> int:
     """What an earlier run found, and where its page is."""
-    import msgspec
+    from zerotail.drill.many import read_result
 
-    from zerotail.drill.result import DrillResult
-    from zerotail.errors import Misused
-
-    try:
-        result = msgspec.json.decode((folder / "result.json").read_bytes(), type=DrillResult)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise Misused(f"{folder} holds no result of a drill: {error}.", code="ZT118") from error
+    result = read_result(folder)
     if as_json:
         print_json("drill-run", result)
     else:
@@ -180,7 +176,7 @@ def _run_many(planned: list[Planned], settings: DrillSettings, files: Path, as_j
         def run_one(one: Planned, folder: Path) -> DrillResult:
             return theatre.play(SCENARIOS[one.scenario], one.receiver, one.seed, folder)
 
-        summary = run_all(planned, files, run_one, lambda line: say(_line_told(line)), settings.seed)
+        summary = run_all(planned, files, run_one, lambda line: say(_line_told(line)), settings)
     (files / "summary.json").write_bytes(msgspec.json.encode(summary))
     if as_json:
         print_json("drill-runs", summary)

@@ -1,7 +1,8 @@
 """Many drills, one after the other: each scenario once, or scenarios and receivers by chance.
 
 Those that can share a stage (`theatre.py`) come one behind the other. Everything that is chosen follows from the seed:
-the same seed plays the same drills, each under a seed of its own.
+the same seed plays the same drills, each under a seed of its own. So a series that was broken off can go on: what has a
+result in its folder is not played again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from zerotail.drill.result import DrillLine, DrillResult, DrillSummary
+from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS
-from zerotail.errors import ZerotailError
+from zerotail.errors import Misused, ZerotailError
 
 CLASSES = ("R0", "R1", "R2", "R3")
 _HIGHEST_SEED = 999_999
@@ -57,7 +61,7 @@ def run_all(
     files: Path,
     run_one: Callable[[Planned, Path], DrillResult],
     tell: Callable[[DrillLine], None],
-    seed: int,
+    settings: DrillSettings,
 ) -> DrillSummary:
     """Run them and sum up; one that could not even be run counts as failed, and the others are still run."""
     files.mkdir(parents=True, exist_ok=True)
@@ -65,7 +69,9 @@ def run_all(
     for number, one in enumerate(planned, start=1):
         folder = files / f"{number:03d}-{one.scenario}-{one.receiver}-{one.seed}"
         try:
-            line = _line(one, run_one(one, folder), folder)
+            line = _line(one, _find_played(folder, settings) or run_one(one, folder), folder)
+        except Misused:
+            raise
         except ZerotailError as error:
             line = _line_of_failure(one, folder, error.message)
         except Exception as error:  # noqa: BLE001 - a night of drills does not end with one that nobody expected to break
@@ -75,7 +81,29 @@ def run_all(
         lines.append(line)
         tell(line)
     found = Counter(line.verdict for line in lines)
-    return DrillSummary(seed, len(lines), found["passed"], found["failed"], found["undecided"], tuple(lines))
+    return DrillSummary(settings.seed, len(lines), found["passed"], found["failed"], found["undecided"], tuple(lines))
+
+
+def read_result(folder: Path) -> DrillResult:
+    """What a run left in its folder; `Misused` when there is nothing that could be read."""
+    try:
+        return msgspec.json.decode((folder / "result.json").read_bytes(), type=DrillResult)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Misused(f"{folder} holds no result of a drill: {error}.", code="ZT118") from error
+
+
+def _find_played(folder: Path, settings: DrillSettings) -> DrillResult | None:
+    """The result of a drill that this series has played before it was broken off."""
+    if not (folder / "result.json").exists():
+        return None
+    result = read_result(folder)
+    if (result.rate, result.strategy) != (settings.rate, settings.strategy):
+        raise Misused(
+            f"{folder.parent} holds a series with --rate {result.rate:g} --strategy {result.strategy}.",
+            code="ZT119",
+            tries=["--dir D    # another folder, for a new series"],
+        )
+    return result
 
 
 def _line(one: Planned, result: DrillResult, folder: Path) -> DrillLine:

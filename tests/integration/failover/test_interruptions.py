@@ -62,6 +62,9 @@ def test_a_handover_that_is_killed_is_finished_by_resume(sites: Sites) -> None:
     sites.start("east")
     killed(sites, "handover", "east", "drain", "done")
     assert sites.standing("west")[1] == "draining"
+    meanwhile = sites.call("takeover", "run", "--to", "east", "--json", at="east")
+    assert (meanwhile.code, meanwhile.answer("error")["code"]) == (3, "ZT450")
+    assert sites.standing("west")[1] == "draining"
     killed(sites, "handover", "east", "stop the old primary", "done")
     killed(sites, "handover", "east", "open epoch", "done")
     killed(sites, "handover", "east", "copy the database", "begin")

@@ -6,12 +6,16 @@ from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from zerotail.drill.many import CLASSES, Planned, plan_all, plan_random, run_all
 from zerotail.drill.result import DrillLine, DrillResult
+from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS, Scenario
-from zerotail.errors import Unavailable
+from zerotail.errors import Misused, Unavailable
+
+SETTINGS = DrillSettings(seed=5, rate=100.0)
 
 
 def result(verdict: str) -> DrillResult:
@@ -50,7 +54,7 @@ def test_lines_and_sums_say_what_became_of_each_drill(tmp_path: Path) -> None:
             raise Unavailable("no lab")
         return result(verdicts[one.scenario])
 
-    summary = run_all(planned, tmp_path / "runs", run_one, told.append, seed=5)
+    summary = run_all(planned, tmp_path / "runs", run_one, told.append, SETTINGS)
     assert (summary.runs, summary.passed, summary.failed, summary.undecided) == (4, 1, 2, 1)
     assert list(summary.lines) == told
     assert [line.why for line in told] == ["", "open: it did not bite", "open: it did not bite", "no lab"]
@@ -63,10 +67,33 @@ def test_a_drill_that_breaks_as_nobody_expected_counts_as_failed_and_the_next_on
         return result("passed")
 
     planned = [Planned("site-loss", "R2", 1), Planned("demo", "R2", 1)]
-    summary = run_all(planned, tmp_path, run_one, lambda _line: None, seed=5)
+    summary = run_all(planned, tmp_path, run_one, lambda _line: None, SETTINGS)
     assert [line.verdict for line in summary.lines] == ["failed", "passed"]
     assert summary.lines[0].why == "KeyError: 'a number that nobody knows'; see error.txt"
     assert "in run_one" in (Path(summary.lines[0].folder) / "error.txt").read_text()
+
+
+def test_a_series_that_was_broken_off_goes_on_behind_what_has_a_result(tmp_path: Path) -> None:
+    planned = [Planned("site-loss", "R2", 1), Planned("demo", "R2", 2), Planned("zombie-site", "R2", 3)]
+    played: list[str] = []
+
+    def run_one(one: Planned, folder: Path) -> DrillResult:
+        if len(played) == 2:
+            raise KeyboardInterrupt
+        played.append(one.scenario)
+        folder.mkdir()
+        found = result("failed" if one.scenario == "demo" else "passed")
+        (folder / "result.json").write_bytes(msgspec.json.encode(found))
+        return found
+
+    with pytest.raises(KeyboardInterrupt):
+        run_all(planned, tmp_path, run_one, lambda _line: None, SETTINGS)
+    played.clear()
+    summary = run_all(planned, tmp_path, run_one, lambda _line: None, SETTINGS)
+    assert played == ["zombie-site"]
+    assert [line.verdict for line in summary.lines] == ["passed", "failed", "passed"]
+    with pytest.raises(Misused, match="--rate 100 --strategy auto"):
+        run_all(planned, tmp_path, run_one, lambda _line: None, DrillSettings(seed=5, rate=200.0))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda one: one.name)

@@ -12,7 +12,7 @@ from zerotail.config import Configuration, load
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.takeover import Step
 from zerotail.operate.notebook import Note, now
-from zerotail.operate.takeover import Statements, plan_rest
+from zerotail.operate.takeover import Statements, plan_rest, plan_takeover
 from zerotail.operate.world import World
 
 
@@ -49,6 +49,15 @@ def test_who_was_stated_to_be_out_still_is(configuration: Configuration) -> None
     rest = plan_rest(configuration, world, EAST, note("--accept-lost-site west"), Statements())
     assert rest.alone
     assert Step.OPEN_EPOCH in rest.steps.steps
+
+
+@pytest.mark.parametrize("phase", [Phase.LIVE, Phase.DRAINING])
+def test_a_site_that_works_or_hands_over_is_taken_over_by_a_statement_only(
+    configuration: Configuration, phase: Phase
+) -> None:
+    standby = observed(standing(phase=phase, timeline=None))
+    world = World({EAST: observed(standing(phase=phase)), WEST: standby})
+    assert plan_takeover(configuration, world, WEST, Statements()).shown.needs == ("--accept-unfenced-site east",)
 
 
 def test_unless_it_answers_again(configuration: Configuration) -> None:

@@ -60,3 +60,34 @@ def test_what_was_accepted_does() -> None:
     nothing = ports.Unreachable()
     accepted = ports.Accepted(EmissionNumber(1))
     assert _heard(nothing, nothing, nothing, accepted) == ["the gate is closed"] * 2 + [""]
+
+
+class Clock(Event):
+    """An event that nobody sets; it notes how long it was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout or 0.0)
+        return False
+
+
+def _pauses(*, idle: bool) -> ports.Story[None]:
+    for _ in range(20):
+        yield ports.Pause("nothing", idle=idle)
+    yield SEND
+    yield ports.Pause("nothing", idle=idle)
+
+
+def test_who_has_nothing_to_do_looks_less_often_until_it_has() -> None:
+    accepted = ports.Accepted(EmissionNumber(1))
+    waits = {}
+    for idle in (True, False):
+        clock = Clock()
+        drive(_pauses(idle=idle), cast("SiteAdapters", Answers(accepted)), clock)
+        waits[idle] = clock.waited
+    assert len(set(waits[False])) == 1, "who is held up looks as often as ever"
+    short = waits[False][0]
+    assert waits[True] == [short] * 10 + [2.5 * short] * 10 + [short]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,21 @@ class Database:
 
     def read(self, work: Any) -> int:
         return self.owed if "fullest_bytes" in work.__code__.co_names else 20
+
+
+class Asked(Database):
+    """The same; it remembers what it was asked."""
+
+    def __init__(self, owed: int) -> None:
+        super().__init__(owed)
+        self.questions: list[str] = []
+
+    def read(self, work: Any) -> int:
+        self.questions.append("read")
+        return super().read(work)
+
+    def write(self, _work: Any) -> None:
+        self.questions.append("write")
 
 
 def _reader(monkeypatch: pytest.MonkeyPatch, owed: int = 0) -> InstructionReader:
@@ -67,6 +83,18 @@ def test_a_stage_that_owes_too_much_is_sent_nothing_again(monkeypatch: pytest.Mo
 def test_a_vector_that_has_come_all_the_way_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = _reader(monkeypatch)
     assert [reader._plan(_place(20), SENT) for _ in range(5)] == [SENT] * 5
+
+
+@pytest.mark.parametrize(("last", "waiting", "asked"), [(20, False, False), (21, False, True), (20, True, True)])
+def test_a_look_that_finds_nothing_asks_nothing_more(
+    monkeypatch: pytest.MonkeyPatch, last: int, waiting: bool, asked: bool
+) -> None:
+    reader = _reader(monkeypatch)
+    database = Asked(0)
+    monkeypatch.setattr(reader, "_database", lambda: database)
+    place = replace(_place(20), last=Serial(last), waiting=waiting, numbered=True)
+    assert reader._plan(place, SENT) == SENT
+    assert database.questions == (["write"] if waiting else []) + (["read"] if asked else [])
 
 
 def test_a_slow_stage_is_sent_the_same_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
