@@ -39,9 +39,18 @@ def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) 
 
 def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
     """Wait until the other site has flushed `wanted`."""
+    found = "its database does not answer"
     for _ in range(PATIENCE):
         answer = yield AskGate()
-        if isinstance(answer, GateAnswer) and gate.decide(answer, asker, wanted) is Gate.OPEN:
-            return
+        if isinstance(answer, GateAnswer):
+            verdict = gate.decide(answer, asker, wanted)
+            if verdict is Gate.OPEN:
+                return
+            found = (
+                f"{verdict.value}. Wanted: epoch {asker.epoch}, timeline {asker.timeline}, log up to {wanted}; "
+                f"it has epoch {answer.epoch}, timeline {answer.timeline} (0: it receives no log), {answer.flushed}"
+            )
         yield Pause("the copy has not caught up")
-    raise Unfinished("the other site has not caught up in time; run it again", code="ZT411")
+    raise Unfinished(
+        "the other site has not caught up in time; run it again.", code="ZT411", why=f"Its last answer: {found}."
+    )

@@ -1,0 +1,53 @@
+"""A step that waits for the other site to catch up: it goes on when that has, and says why not otherwise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from zerotail.core.gate import Asker, GateAnswer
+from zerotail.core.identity import Epoch, Lsn, Timeline
+from zerotail.errors import Unfinished
+from zerotail.flow.gate import PATIENCE, wait_for_gate
+from zerotail.ports import AskGate, Pause, Unreachable
+
+ASKER = Asker(7, Timeline(3), Epoch(513))
+THERE = GateAnswer(in_recovery=True, system=7, timeline=Timeline(3), epoch=Epoch(513), flushed=Lsn(900))
+
+
+def asked(*answers: Any) -> int:
+    """Wait for position 900 with these answers, the last one again and again; how many questions it took."""
+    story, answer, questions = wait_for_gate(ASKER, Lsn(900)), None, 0
+    while True:
+        try:
+            effect = story.send(answer)
+        except StopIteration:
+            return questions
+        answer = None
+        if not isinstance(effect, Pause):
+            assert isinstance(effect, AskGate)
+            answer = answers[min(questions, len(answers) - 1)]
+            questions += 1
+            assert questions <= PATIENCE
+
+
+def test_it_goes_on_as_soon_as_the_other_site_has_it() -> None:
+    assert asked(Unreachable(), replace(THERE, flushed=Lsn(899)), THERE) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Unreachable(), "its database does not answer"),
+        (replace(THERE, flushed=Lsn(899)), "has not flushed it yet.*log up to 900; it has .* 899"),
+        (replace(THERE, timeline=Timeline(0)), "on another timeline.*timeline 3.*timeline 0 .0: it receives no log"),
+    ],
+)
+def test_who_gives_up_says_what_the_last_answer_was(answer: Any, reason: str) -> None:
+    with pytest.raises(Unfinished, match="has not caught up in time") as given_up:
+        asked(answer)
+    assert given_up.value.code == "ZT411"
+    assert re.search(reason, given_up.value.why)
