@@ -68,10 +68,9 @@ def run_all(
     lines: list[DrillLine] = []
     for number, one in enumerate(planned, start=1):
         folder = files / f"{number:03d}-{one.scenario}-{one.receiver}-{one.seed}"
+        played = _find_played(folder, settings)
         try:
-            line = _line(one, _find_played(folder, settings) or run_one(one, folder), folder)
-        except Misused:
-            raise
+            line = _line(one, played or run_one(one, folder), folder)
         except ZerotailError as error:
             line = _line_of_failure(one, folder, error.message)
         except Exception as error:  # noqa: BLE001 - a night of drills does not end with one that nobody expected to break

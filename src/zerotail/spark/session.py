@@ -38,8 +38,8 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # A query that finds nothing asks Kafka for the end of its log again after this time; 10 ms, as it comes, keep a
-    # broker and the driver busy with a third of a processor for nothing.
+    # A query that finds nothing asks Kafka for the end of its log again after this time; the 10 ms of the default keep
+    # broker and driver busy for nothing (decision 0027).
     "spark.sql.streaming.pollingDelay": "30ms",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
