@@ -66,7 +66,7 @@ def load(
     from zerotail.deadline import Deadline
     from zerotail.lab.example import CONFIGURATION
     from zerotail.lab.layout import require_layout
-    from zerotail.lab.load import Load, LoadSettings, find_database
+    from zerotail.lab.load import IN_DOUBT, Load, LoadSettings, find_database
 
     configuration = load_configuration(require_layout(folder).path / CONFIGURATION)
     settings = LoadSettings(count, rate, writers, accounts, seed, stamp)
@@ -77,7 +77,10 @@ def load(
         with count_display("lab load", count) as tell:
             loaded = work.run(tell)
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {work.inserted} of {count} instructions were inserted.") from None
+        raise Interrupted(
+            f"interrupted; {work.inserted} of {count} instructions were inserted.",
+            why=IN_DOUBT if work.unanswered else "",
+        ) from None
     if as_json:
         print_json("lab-load", loaded)
         return

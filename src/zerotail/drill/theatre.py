@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 from zerotail.core.verdict import Outcome
@@ -37,7 +38,6 @@ class Theatre:
     _stage: Rehearsal | None = None
     _kind: Kind | None = None
     _scenes: int = 0
-    _stages: int = 0
     _built: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Theatre:
@@ -67,12 +67,17 @@ class Theatre:
 
     def _build(self, kind: Kind) -> Rehearsal:
         receiver, replayed = self._kind = kind
-        self._stages += 1
         lab = temporary_lab(lambda where: LabSettings(where, receiver_class=receiver, partitions=_PARTITIONS))
         layout = self._built.enter_context(lab)
         prepare_example(layout, replayed=replayed, strategy=self.settings.strategy)
-        stage = new_stage(layout, self.settings, self.folder / f"stage-{self._stages}", self.tell)
+        stage = new_stage(layout, self.settings, unused_folder(self.folder), self.tell)
         self._built.callback(stage.end)
         stage.begin()
         stage.business.stop()
         return stage
+
+
+def unused_folder(folder: Path) -> Path:
+    """Where a new stage writes. A series that goes on finds stages of before: their witnesses saw another history."""
+    numbers = (folder / f"stage-{number}" for number in count(1))
+    return next(unused for unused in numbers if not unused.exists())

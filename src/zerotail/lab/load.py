@@ -39,9 +39,12 @@ from zerotail.postgres.registration import find_numbers
 
 _ANSWER_SECONDS = 10.0
 _END_SECONDS = 5.0
+_AGAIN_SECONDS = 0.5
 _STEP_SECONDS = 0.05
 _ROWS_AT_ONCE = 2000
 """What a writer inserts in one transaction when nothing holds it back."""
+
+IN_DOUBT = "What was on its way in that moment may be stored as well."
 
 Tell = Callable[[int], None]
 
@@ -121,10 +124,12 @@ class Load:
         self._given = np.array([source.given for source in self._sources])
         self._run = f"{time.time_ns() // 1000:x}"
         self._counts = [[0] * len(self._sources) for _ in range(settings.writers)]
-        self._sessions: list[Connection] = []
+        self._sessions: dict[int, Connection] = {}
         self._failures: list[Exception] = []
         self._stop = Event()
         self._began = 0.0
+        self.unanswered = 0
+        """Writers whose last COMMIT nobody had answered when the load ended: what they brought may be stored."""
 
     @property
     def inserted(self) -> int:
@@ -159,15 +164,15 @@ class Load:
     def _end(self, writers: list[Thread]) -> None:
         """Let writers finish what they are at; one that waits for the other site for too long is told to give up."""
         self._stop.set()
+        _join(writers, Deadline.after(_END_SECONDS))
         patience = Deadline.after(_END_SECONDS)
-        for thread in writers:
-            thread.join(patience.seconds_left)
-        if any(thread.is_alive() for thread in writers):
-            for connection in self._sessions:
-                cancel(connection)
-            patience = Deadline.after(_END_SECONDS)
-            for thread in writers:
-                thread.join(patience.seconds_left)
+        # More than once: a session that is between two statements in that moment does not hear it, and then waits.
+        while any(thread.is_alive() for thread in writers) and not patience.passed:
+            for writer, connection in list(self._sessions.items()):
+                if writers[writer].is_alive():
+                    cancel(connection)
+            _join(writers, Deadline.after(_AGAIN_SECONDS))
+        self.unanswered = sum(thread.is_alive() for thread in writers)
 
     def _last_serials(self, connection: Connection) -> dict[tuple[ProducerNumber, PartitionNumber], Serial]:
         lanes = [
@@ -181,7 +186,7 @@ class Load:
     def _write(self, writer: int, lasts: dict[tuple[ProducerNumber, PartitionNumber], Serial]) -> None:
         try:
             with session(self._database.dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
-                self._sessions.append(connection)
+                self._sessions[writer] = connection
                 for first, following in self._steps():
                     self._wait_until_due(first)
                     if self._stop.is_set():
@@ -239,7 +244,7 @@ class Load:
         return Unfinished(
             f"{self.inserted} of {self._settings.count} instructions were inserted, then {cause.message}",
             code="ZT223",
-            why="What was on its way in that moment may be stored as well.",
+            why=IN_DOUBT,
         )
 
     def _loaded(self) -> Loaded:
@@ -247,6 +252,11 @@ class Load:
         by_producer = {source.name: sum(c[n] for c in self._counts) for n, source in enumerate(self._sources)}
         rate = self.inserted / seconds if seconds else 0.0
         return Loaded(self._database.site, self.inserted, by_producer, round(seconds, 3), round(rate, 1))
+
+
+def _join(threads: list[Thread], deadline: Deadline) -> None:
+    for thread in threads:
+        thread.join(deadline.seconds_left)
 
 
 def find_database(configuration: Configuration) -> Database:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
+
+import psycopg
 
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial
 from zerotail.postgres.connection import Connection, one_row
@@ -56,5 +59,6 @@ def is_alone_in_loading(connection: Connection) -> bool:
 
 
 def cancel(connection: Connection) -> None:
-    """Let the session give up what it waits for, a commit at the other site included."""
-    connection.cancel_safe(timeout=_CANCEL_SECONDS)
+    """Let the session give up what it waits for, a commit at the other site included; a server may not hear it."""
+    with suppress(psycopg.Error):
+        connection.cancel_safe(timeout=_CANCEL_SECONDS)

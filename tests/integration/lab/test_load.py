@@ -25,11 +25,13 @@ from zerotail.lab.fault import continue_target, kill_target, start_target, stop_
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.load import Load, Loaded, LoadSettings, find_database
 from zerotail.lab.payments import partition_of
-from zerotail.postgres.connection import connect, one_row
+from zerotail.postgres.bulk import cancel
+from zerotail.postgres.connection import Connection, connect, one_row
 
 pytestmark = pytest.mark.servers
 PATIENCE_SECONDS = 60.0
 CARDS, WIRES = 9001, 9002
+COMMITS_THAT_WAIT = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
 
 
 @pytest.fixture
@@ -197,14 +199,42 @@ def test_an_interrupted_load_does_not_wait_for_a_site_that_is_silent(ready: Layo
     stop_target(ready, "west.postgres")
     with loading(ready, "--rate", "2000", "--count", "100000") as process:
         with connect(dsn(ready.database("east")), Deadline.after(10)) as primary:
-            waiting = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
             deadline = Deadline.after(PATIENCE_SECONDS)
-            wait_until("commits wait", lambda: one_row(primary, waiting)[0] >= 2, deadline)
+            wait_until("commits wait", lambda: one_row(primary, COMMITS_THAT_WAIT)[0] >= 2, deadline)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE_SECONDS)
     continue_target(ready, "west.postgres")
     assert process.returncode == 130, err
     assert told(err) == everything(ready) - before
+
+
+def test_a_writer_that_did_not_hear_that_it_shall_give_up_is_told_again(
+    ready: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_to: Counter[Connection] = Counter()
+
+    def deaf_at_first(connection: Connection) -> None:
+        told_to[connection] += 1
+        if told_to[connection] > 1:
+            cancel(connection)
+
+    monkeypatch.setattr("zerotail.lab.load.cancel", deaf_at_first)
+    configuration = load(ready.path / "zerotail.yaml")
+    work = Load(configuration, find_database(configuration), LoadSettings(1000, rate=2000), Deadline.after(5))
+    before = everything(ready)
+    stop_target(ready, "west.postgres")
+    with connect(dsn(ready.database("east")), Deadline.after(10)) as primary:
+
+        def interrupt_once_commits_wait(_inserted: int) -> None:
+            if one_row(primary, COMMITS_THAT_WAIT)[0] >= 4:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            work.run(interrupt_once_commits_wait)
+    continue_target(ready, "west.postgres")
+    assert len(told_to) == 4
+    assert work.unanswered == 0
+    assert work.inserted == everything(ready) - before == 100
 
 
 def test_a_lost_database_ends_the_load_with_what_it_had_inserted(ready: Layout) -> None:

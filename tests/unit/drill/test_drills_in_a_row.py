@@ -13,6 +13,7 @@ from zerotail.drill.many import CLASSES, Planned, plan_all, plan_random, run_all
 from zerotail.drill.result import DrillLine, DrillResult
 from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS, Scenario
+from zerotail.drill.theatre import unused_folder
 from zerotail.errors import Misused, Unavailable
 
 SETTINGS = DrillSettings(seed=5, rate=100.0)
@@ -101,3 +102,10 @@ def test_every_scenario_states_beforehand_what_may_be_found_and_which_faults_mus
     planned = scenario.name in ("handover-under-load", "failback-cycle")
     assert scenario.is_planned == planned == (not scenario.faults)
     assert scenario.allowed.startswith("all receiver classes:" if planned else "R0, R1, R2:")
+
+
+def test_a_series_that_goes_on_does_not_write_into_the_history_of_an_earlier_stage(tmp_path: Path) -> None:
+    assert unused_folder(tmp_path).name == "stage-1"
+    for name in ("stage-1", "stage-2"):
+        (tmp_path / name / "history").mkdir(parents=True)
+    assert unused_folder(tmp_path).name == "stage-3"
