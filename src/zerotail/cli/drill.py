@@ -137,10 +137,12 @@ def play(scenario: str, settings: DrillSettings, receiver: str, files: Path) -> 
     """Bring up a lab, run the scenario in it, take it down."""
     from zerotail.cli.progress import steps_display
     from zerotail.cli.stage_screen import stage_screen
-    from zerotail.drill.run import run_drill
+    from zerotail.drill.run import require_unused, run_drill
     from zerotail.drill.scenarios import SCENARIOS
     from zerotail.lab.layout import LabSettings
     from zerotail.lab.up import temporary_lab
+
+    require_unused(files)
 
     def plan(where: Path) -> LabSettings:
         return LabSettings(where, receiver_class=receiver, partitions=2)

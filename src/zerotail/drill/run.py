@@ -27,7 +27,7 @@ from zerotail.drill.result import DrillResult, FaultTold
 from zerotail.drill.scenarios import MESSAGES, Scenario
 from zerotail.drill.settling import Settling
 from zerotail.drill.witnesses import write_history
-from zerotail.errors import ZerotailError
+from zerotail.errors import Misused, ZerotailError
 from zerotail.lab.layout import Layout
 from zerotail.lab.receiver.protocol import Attempt
 
@@ -91,6 +91,16 @@ def play_next(stage: Rehearsal, scenario: Scenario, settings: DrillSettings, fol
     begin_again(stage)
     stage.random.seed(settings.seed)
     return play(stage, scenario, settings, folder, last=False)
+
+
+def require_unused(folder: Path) -> None:
+    """Refuse a folder where witnesses have written: two histories in one are judged as one that never was."""
+    if (folder / "history").exists():
+        raise Misused(
+            f"{folder} holds the history of another drill.",
+            code="ZT121",
+            tries=[f"zerotail drill report {folder}", "--dir D    # another folder"],
+        )
 
 
 def new_stage(layout: Layout, settings: DrillSettings, folder: Path, tell: Tell) -> Rehearsal:

@@ -17,7 +17,7 @@ from zerotail.ports import AskGate, Pause, Standing, Story
 QUESTIONS = 4
 """Of one wait at the gate."""
 PATIENCE = 200
-"""Questions of a step that cannot go on before the other site has caught up."""
+"""Questions to another site that has not come nearer since, of a step that cannot go on before it has caught up."""
 
 
 def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) -> Story[Release | None]:
@@ -38,14 +38,18 @@ def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) 
 
 
 def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
-    """Wait until the other site has flushed `wanted`."""
+    """Wait until the other site has flushed `wanted`: as long as it comes nearer, and for some time where it stands."""
     found = "its database does not answer"
-    for _ in range(PATIENCE):
+    nearest, left = Lsn(0), PATIENCE
+    while left:
         answer = yield AskGate()
+        left -= 1
         if isinstance(answer, GateAnswer):
             verdict = gate.decide(answer, asker, wanted)
             if verdict is Gate.OPEN:
                 return
+            if verdict is Gate.BEHIND and answer.flushed > nearest:
+                nearest, left = answer.flushed, PATIENCE
             found = (
                 f"{verdict.value}. Wanted: epoch {asker.epoch}, timeline {asker.timeline}, log up to {wanted}; "
                 f"it has epoch {answer.epoch}, timeline {answer.timeline} (0: it receives no log), {answer.flushed}"

@@ -31,11 +31,22 @@ def asked(*answers: Any) -> int:
             assert isinstance(effect, AskGate)
             answer = answers[min(questions, len(answers) - 1)]
             questions += 1
-            assert questions <= PATIENCE
+            assert questions <= len(answers) + PATIENCE
 
 
 def test_it_goes_on_as_soon_as_the_other_site_has_it() -> None:
     assert asked(Unreachable(), replace(THERE, flushed=Lsn(899)), THERE) == 3
+
+
+def test_as_long_as_the_other_site_comes_nearer_nobody_gives_up() -> None:
+    nearer = [replace(THERE, flushed=Lsn(position)) for position in range(900 - 2 * PATIENCE, 901)]
+    assert asked(*nearer) == 2 * PATIENCE + 1
+
+
+def test_a_log_that_grows_on_another_timeline_is_not_nearer() -> None:
+    elsewhere = [replace(THERE, timeline=Timeline(2), flushed=Lsn(position)) for position in range(1, 2 * PATIENCE)]
+    with pytest.raises(Unfinished, match="has not caught up in time"):
+        asked(*elsewhere, THERE)
 
 
 @pytest.mark.parametrize(
