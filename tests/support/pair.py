@@ -20,7 +20,8 @@ from zerotail.lab.database import dsn
 from zerotail.lab.fault import continue_target, stop_target
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import Connection, answers, connect, one_row
-from zerotail.postgres.gate import ask_standby, observe_asker, wal_position
+from zerotail.postgres.gate import ask_standby, observe_asker
+from zerotail.postgres.position import read_position
 
 PATIENCE_SECONDS = 30.0
 INSERT = "insert into truth values (%s)"
@@ -148,7 +149,7 @@ class Pair:
 
     def position(self) -> Lsn:
         """A position behind everything visible on the primary now."""
-        return wal_position(self.control)
+        return read_position(self.control)
 
     def gate(self, wanted: Lsn) -> bool:
         return gate_is_open(self.control, self.standby_dsn, wanted, Deadline.after(2))

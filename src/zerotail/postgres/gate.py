@@ -43,11 +43,6 @@ def observe_asker(primary: Connection) -> Asker:
     return Asker(int(system), Timeline(int(timeline)), Epoch(int(epoch)))
 
 
-def wal_position(primary: Connection) -> Lsn:
-    """A position behind everything that this session can read now: gate this, and whatever was read is covered."""
-    return Lsn(int(one_row(primary, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")[0]))
-
-
 def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
     """What the standby says of itself.
 

@@ -20,8 +20,9 @@ from zerotail.core.identity import Epoch, Lsn, Timeline
 from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection, connect, one_row, snapshot, translated, where
 from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
-from zerotail.postgres.gate import ask_standby, wal_position
+from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.owed import Backlog, read_backlogs
+from zerotail.postgres.position import read_position
 from zerotail.postgres.process import ProcessSeen, read_reports
 from zerotail.postgres.transaction import cut_after
 
@@ -247,7 +248,7 @@ def _look(connection: Connection) -> DatabaseLook:
         follows=follows,
         replay_seconds=replay_seconds,
         followers=() if standby else tuple(Follower(*row) for row in connection.execute(_FOLLOWERS.encode())),
-        position=Lsn(0) if standby else wal_position(connection),
+        position=Lsn(0) if standby else read_position(connection),
         books=books,
     )
 

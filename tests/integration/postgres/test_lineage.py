@@ -20,7 +20,8 @@ from zerotail.lab.rejoin import rejoin_site
 from zerotail.lab.site import other_site, promote_site
 from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import one_row, session
-from zerotail.postgres.gate import observe_asker, wal_position
+from zerotail.postgres.gate import observe_asker
+from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
 
 pytestmark = pytest.mark.servers
@@ -50,7 +51,7 @@ def write(layout: Layout, site: str, *, epoch: Epoch | None = None) -> tuple[Ask
             )
         primary.execute("create table if not exists written (site text)")
         primary.execute("insert into written values (%s)", (site,))
-        return observe_asker(primary), wal_position(primary)
+        return observe_asker(primary), read_position(primary)
 
 
 def ask(layout: Layout, site: str, asker: Asker, wanted: Lsn) -> Gate | None:

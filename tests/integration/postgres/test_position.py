@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from support.pair import gate_is_open
+from zerotail.core.gate import Gate
 from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.ports import Done
 from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.look import observe_database, observe_gate
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Session
 
@@ -51,3 +53,6 @@ def test_the_position_behind_a_new_file_of_the_log_is_confirmed_while_nothing_is
         wait_until(
             "it is confirmed", lambda: gate_is_open(primary, standby, position, Deadline.after(2)), Deadline.after(8)
         )
+    # What `zerotail status` shows of the same pair.
+    look = observe_database(dsn(lab.database("east")), Deadline.after(10))
+    assert observe_gate(look, standby, Deadline.after(2)).verdict is Gate.OPEN
