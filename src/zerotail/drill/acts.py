@@ -8,7 +8,7 @@ from collections.abc import Callable
 from zerotail.core.identity import SiteName
 from zerotail.core.takeover import Step
 from zerotail.drill.example import SILENCE_SECONDS
-from zerotail.drill.rehearsal import PATIENCE_SECONDS, WARM, Rehearsal, TimedStep
+from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
 from zerotail.drill.running import Running
 from zerotail.errors import Unfinished
 from zerotail.operate.act import ActReport, Operator
@@ -37,6 +37,7 @@ def hand_over(stage: Rehearsal, to: str) -> None:
     operator = _operator(stage, to, "handover")
     _asked(stage, f"handover to {to}")
     world = _look(stage, operator, "handover")
+    stage.processes[stage.active].change_role()
     _done(stage, run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
 
 
@@ -93,9 +94,11 @@ def begin_again(stage: Rehearsal) -> None:
     stage.fault_at = stage.asked_at = stage.promoted_at = None
     other = stage.standby
     running = stage.processes[other]
-    if running.ended or WARM not in running.said() or not _is_attached(stage, other):
+    if running.ended or not running.standby or not _is_attached(stage, other):
         running.end()
         bring_back(stage, other)
+    else:
+        stage.wait_until_warm(other)
     stage.business.start()
 
 

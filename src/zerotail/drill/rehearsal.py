@@ -39,10 +39,11 @@ from zerotail.postgres.owed import observe_drained
 
 CHANNEL, STAGE = "bank", "settle"
 PATIENCE_SECONDS = 90.0
-WARM = "warm, until"
+_WARM = "warm, until"
 """What the processes of a standby say when they are."""
 _FIRST_RATE = 40.0
 """Until the first message is outside: a cold flow that meets a storm only shows how cold it was."""
+_SLOW_RATE = 2.0
 _SILENCE_SECONDS, _SILENT_WITHIN_SECONDS = 1.5, 8.0
 Tell = Callable[[str], None]
 
@@ -167,8 +168,16 @@ class Rehearsal:
         return Running.start(self.layout.path, site, self.config(site), self.history, *words)
 
     def wait_until_warm(self, site: str) -> None:
-        """Return when the processes of a standby could begin at once."""
-        self.processes[site].wait_until_says(PATIENCE_SECONDS, WARM)
+        """Return when the processes of a standby could begin at once.
+
+        Meanwhile the business goes slowly: both sites share one machine, and a start under load takes twice as long.
+        """
+        rate = self.business.rate
+        self.business.rate = min(rate, _SLOW_RATE)
+        try:
+            self.processes[site].wait_until_says(PATIENCE_SECONDS, _WARM)
+        finally:
+            self.business.rate = rate
 
     def end(self) -> None:
         """End whatever of ours still runs."""

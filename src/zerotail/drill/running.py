@@ -19,13 +19,16 @@ from zerotail.lab.process import marked_environment, session_members
 _LOOK_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Running:
     """The processes of one start."""
 
     site: str
     process: subprocess.Popen[bytes]
     log: Path
+    standby: bool
+    """Whether they wait, warm, for their turn, again after each one."""
+    _heard: int = 0
 
     @classmethod
     def start(cls, lab: Path, site: str, config: Path, history: Path, *words: str) -> Running:
@@ -50,7 +53,7 @@ class Running:
                     lab, f"{site}.zerotail", {HISTORY_VARIABLE: str(history), "TMPDIR": str(scratch)}
                 ),
             )
-        return cls(site, process, log)
+        return cls(site, process, log, standby="--standby" in words)
 
     @property
     def ended(self) -> bool:
@@ -58,8 +61,12 @@ class Running:
         return self.process.poll() is not None
 
     def said(self) -> str:
-        """Everything they have said so far."""
-        return self.log.read_text(errors="replace")
+        """Everything they have said so far, in this role."""
+        return self.log.read_bytes()[self._heard :].decode(errors="replace")
+
+    def change_role(self) -> None:
+        """What they have said so far says nothing about what they are from now on."""
+        self._heard = self.log.stat().st_size
 
     def says_within(self, seconds: float, *words: str) -> bool:
         """Whether they say all of that in time; False as soon as they have ended without it."""
