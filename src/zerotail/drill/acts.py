@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from zerotail.core.identity import SiteName
+from zerotail.core.identity import Lsn, SiteName
 from zerotail.core.takeover import Step
 from zerotail.drill.example import SILENCE_SECONDS
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
@@ -124,7 +124,7 @@ def _done(stage: Rehearsal, report: ActReport, to: str) -> None:
 def _gated(stage: Rehearsal, report: ActReport) -> None:
     stage.acts.append(report)
     if not report.exposed:
-        stage.gated_at.setdefault(report.epoch, time.time())
+        stage.gated_at.setdefault(report.epoch, (time.time(), report.gated_from or Lsn(0)))
 
 
 def _look(stage: Rehearsal, operator: Operator, act: str) -> World:

@@ -167,12 +167,14 @@ class Business:
             session(pair.own, Deadline.after(_ANSWER_SECONDS)) as connection,
             cut_after(connection, 2 * _ANSWER_SECONDS),
         ):
-            standing = read_standing(connection)
-            # As `zerotail.submit` does: a site that hands over takes nothing more.
-            if not standing.live_at(pair.site) or standing.lineage.current.phase is not Phase.LIVE:
-                return False
             connection.execute(b"set synchronous_commit = local")
-            connection.execute(_SUBMIT.encode(), _columns(batch))
+            # As `zerotail.submit` does, in one transaction: a site that hands over takes nothing more, and who found an
+            # epoch exposed is in the log before it is not.
+            with connection.transaction():
+                standing = read_standing(connection)
+                if not standing.live_at(pair.site) or standing.lineage.current.phase is not Phase.LIVE:
+                    return False
+                connection.execute(_SUBMIT.encode(), _columns(batch))
             position = read_position(connection)
             self._pass_gate(connection, standing, pair.other, position)
         return True

@@ -170,13 +170,16 @@ class ModeChanged(Event, frozen=True):
     site: SiteName
     mode: Mode
     operator: bool = False
+    lsn: Lsn = Lsn(0)
+    """Behind the row in the log; 0 when nobody knows."""
 
 
 class Released(Event, frozen=True):
     """A sender allows itself to send everything up to number `through`, and says because of what.
 
     By the gate: the `other_…` fields are what the other site said of itself in the one answer that was used.
-    By exposure: the epoch row says so; there is no other site to ask.
+    By exposure: the epoch row says so; there is no other site to ask. `lsn_wanted` is behind everything that was read
+    together with that row.
     """
 
     site: SiteName

@@ -20,7 +20,7 @@ import msgspec
 
 from zerotail.code import find_code_beside
 from zerotail.config import Configuration, load
-from zerotail.core.identity import Epoch, SiteName
+from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.business import Business
 from zerotail.drill.running import Running
@@ -94,8 +94,8 @@ class Rehearsal:
     """Of scenes that were played before on this stage."""
     acts: list[ActReport] = field(default_factory=list)
     steps: list[TimedStep] = field(default_factory=list)
-    gated_at: dict[Epoch, float] = field(default_factory=dict)
-    """When an epoch that was exposed went back behind the gate."""
+    gated_at: dict[Epoch, tuple[float, Lsn]] = field(default_factory=dict)
+    """When an epoch that was exposed went back behind the gate, and behind which position of the log that stands."""
     findings: list[str] = field(default_factory=list)
     """Promises that were not kept."""
     in_doubt: int = 0

@@ -50,7 +50,6 @@ def released(site: SiteName, effect: SendEmissions) -> Released:
     if answer is not None:
         said = {
             "by": "gate",
-            "lsn_wanted": effect.release.wanted,
             "other_lsn_flushed": answer.flushed,
             "other_timeline": answer.timeline,
             "other_epoch": answer.epoch,
@@ -65,5 +64,6 @@ def released(site: SiteName, effect: SendEmissions) -> Released:
         target_partition=effect.lane.target,
         through=effect.last,
         timeline=effect.release.asker.timeline,
+        lsn_wanted=effect.release.wanted,
         **said,
     )

@@ -158,8 +158,8 @@ def _epochs(stage: Rehearsal, active: Connection, clock: Clock) -> Iterator[AnyE
         exposed = row.cause not in ("start", "timeline")
         yield _opened(row, clock.at(opened_at[row.epoch]), exposed=exposed)
         if exposed and row.durability.value == "gated" and row.epoch in stage.gated_at:
-            at = clock.at(stage.gated_at[row.epoch])
-            yield ModeChanged(time=at, epoch=row.epoch, site=row.site, mode="gated")
+            seen_at, behind = stage.gated_at[row.epoch]
+            yield ModeChanged(time=clock.at(seen_at), epoch=row.epoch, site=row.site, mode="gated", lsn=behind)
 
 
 def _opened(row: EpochRow, at: int, *, exposed: bool) -> EpochOpened:

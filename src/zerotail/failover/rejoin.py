@@ -8,8 +8,8 @@
    tail is never read again. Before the copy, so that no copy exists without it.
 4. Stop the database, look once more that nobody took over on it and that nothing was added to the tail, and
    replace it by a fresh copy, which follows the active one from then on.
-5. When the copy holds all of that, write `gated` into the epoch row, and wait until the row itself is
-   behind the gate.
+5. When the copy holds all of that, write `gated` into the epoch row, behind every transaction that has
+   read `exposed`, and wait until the row itself is behind the gate.
 
 Step 5 is one way and one row: a copy that says `gated` has that row, hence everything that was released
 before it (the log is a prefix), and from that row on nothing leaves without the gate. A copy that lacks it

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from zerotail.core import receiver as receivers
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability
-from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, SiteName
+from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, Lsn, SiteName
 from zerotail.core.receiver import Doubt, DoubtPolicy, ReceiverClass, Resume, Welcome
 from zerotail.errors import Broken
 from zerotail.flow.gate import pass_gate
@@ -46,6 +46,7 @@ from zerotail.ports import (
     RecordIntent,
     Refused,
     SendEmissions,
+    Standing,
     Story,
     Superseded,
     Unreachable,
@@ -126,19 +127,14 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
     """Release and send one batch; where to go on behind it, which is the same place when it did not arrive."""
     first = resume.next_number
     last = EmissionNumber(first + len(read.values) - 1)
-    wanted = read.position
+    standing, wanted = read.standing, read.position
     if sender.receiver is ReceiverClass.R3:
         # 4
-        # What arrived so far goes with the intent, so that never more than one window is in doubt.
-        arrived = EmissionNumber(first - 1)
-        intent = yield RecordIntent(sender.lane, claim.epoch, claim.incarnation, arrived, last)
-        if isinstance(intent, Refused):
-            return End.SUPERSEDED
-        if not isinstance(intent, Done):
-            yield Pause("the intent is not stored")
-            return resume
-        wanted = intent.position
-    release = yield from pass_gate(read.standing, wanted, release_exposed=sender.release_exposed)
+        intended = yield from _intend(sender, claim, read.standing, first, last)
+        if not isinstance(intended, tuple):
+            return intended or resume
+        standing, wanted = intended
+    release = yield from pass_gate(standing, wanted, release_exposed=sender.release_exposed)
     if release is None:
         yield Pause("the gate is closed")
         return resume
@@ -166,6 +162,33 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
             return End.OUT_OF_STEP
     yield Pause("nobody knows whether it arrived")
     return Resume(first, max(resume.doubtful_until, last))
+
+
+def _intend(
+    sender: Sender, claim: Claim, standing: Standing, first: EmissionNumber, last: EmissionNumber
+) -> Story[tuple[Standing, Lsn] | End | None]:
+    """Store that these numbers may have been sent; where the database stands behind that, and the position to gate.
+
+    None when it could not be stored for now.
+    """
+    # What arrived so far goes with the intent, so that never more than one window is in doubt.
+    arrived = EmissionNumber(first - 1)
+    intent = yield RecordIntent(sender.lane, claim.epoch, claim.incarnation, arrived, last)
+    if isinstance(intent, Refused):
+        return End.SUPERSEDED
+    if not isinstance(intent, Done):
+        yield Pause("the intent is not stored")
+        return None
+    if standing.lineage.current.durability is Durability.EXPOSED:
+        # The intent is younger than what was read. It needs no gate only if the epoch is exposed behind it, too.
+        again = yield ReadLane(sender.lane, None, 0)
+        if not isinstance(again, LaneRead):
+            yield Pause("the database does not answer")
+            return None
+        if not _still_ours(sender, claim, again):
+            return End.SUPERSEDED
+        standing = again.standing
+    return standing, intent.position
 
 
 def _note_late(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) -> Story[None]:

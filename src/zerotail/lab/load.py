@@ -125,6 +125,9 @@ class Load:
         self._run = f"{time.time_ns() // 1000:x}"
         self._counts = [[0] * len(self._sources) for _ in range(settings.writers)]
         self._sessions: dict[int, Connection] = {}
+        # Not `Thread.join`: in Python 3.11 a join that is interrupted by Ctrl-C takes a thread that runs for one that
+        # has ended.
+        self._ended = [Event() for _ in range(settings.writers)]
         self._failures: list[Exception] = []
         self._stop = Event()
         self._began = 0.0
@@ -144,35 +147,35 @@ class Load:
             lasts = self._last_serials(connection)
             self._began = time.monotonic()
             # Ours alone: a process that has to end does not wait for a database that hangs.
-            writers = [
-                Thread(target=self._write, args=(writer, dict(lasts)), daemon=True)
-                for writer in range(self._settings.writers)
-            ]
-            for thread in writers:
-                thread.start()
             try:
-                for thread in writers:
-                    while thread.is_alive() and not self._failures:
-                        thread.join(0.1)
+                for writer in range(self._settings.writers):
+                    Thread(target=self._write, args=(writer, dict(lasts)), daemon=True).start()
+                for ended in self._ended:
+                    while not ended.wait(0.1) and not self._failures:
                         tell(self.inserted)
+                tell(self.inserted)
             finally:
-                self._end(writers)
+                self._end()
         if self._failures:
             raise self._told(self._failures[0])
         return self._loaded()
 
-    def _end(self, writers: list[Thread]) -> None:
+    def _end(self) -> None:
         """Let writers finish what they are at; one that waits for the other site for too long is told to give up."""
         self._stop.set()
-        _join(writers, Deadline.after(_END_SECONDS))
-        patience = Deadline.after(_END_SECONDS)
-        # More than once: a session that is between two statements in that moment does not hear it, and then waits.
-        while any(thread.is_alive() for thread in writers) and not patience.passed:
+        patience = Deadline.after(2 * _END_SECONDS)
+        wait = _END_SECONDS
+        while self._wait_for_writers(Deadline.after(wait)) and not patience.passed:
+            # More than once: a session that is between two statements in that moment does not hear it, and then waits.
             for writer, connection in list(self._sessions.items()):
-                if writers[writer].is_alive():
+                if not self._ended[writer].is_set():
                     cancel(connection)
-            _join(writers, Deadline.after(_AGAIN_SECONDS))
-        self.unanswered = sum(thread.is_alive() for thread in writers)
+            wait = _AGAIN_SECONDS
+        self.unanswered = sum(not ended.is_set() for ended in self._ended)
+
+    def _wait_for_writers(self, deadline: Deadline) -> bool:
+        """Whether one is still at work when the deadline passes."""
+        return not all(ended.wait(deadline.seconds_left) for ended in self._ended)
 
     def _last_serials(self, connection: Connection) -> dict[tuple[ProducerNumber, PartitionNumber], Serial]:
         lanes = [
@@ -194,6 +197,8 @@ class Load:
                     self._insert(connection, writer, self._share(writer, first, following), lasts)
         except Exception as error:  # noqa: BLE001 (raised again by `run`)
             self._failures.append(error)
+        finally:
+            self._ended[writer].set()
 
     def _steps(self) -> Iterator[tuple[int, int]]:
         step, count = self._settings.step, self._settings.count
@@ -252,11 +257,6 @@ class Load:
         by_producer = {source.name: sum(c[n] for c in self._counts) for n, source in enumerate(self._sources)}
         rate = self.inserted / seconds if seconds else 0.0
         return Loaded(self._database.site, self.inserted, by_producer, round(seconds, 3), round(rate, 1))
-
-
-def _join(threads: list[Thread], deadline: Deadline) -> None:
-    for thread in threads:
-        thread.join(deadline.seconds_left)
 
 
 def find_database(configuration: Configuration) -> Database:

@@ -67,6 +67,8 @@ class ActReport:
     accepted: tuple[str, ...] = ()
     steps: tuple[StepReport, ...] = ()
     tail: Tail | None = None
+    gated_from: Lsn | None = None
+    """Behind this position of the log nothing leaves any more before the other site has it; None: as it was."""
     remarks: tuple[str, ...] = ()
     note: str = ""
     """The folder with the notes of it."""
@@ -91,6 +93,7 @@ class Act:
     note: Note
     adapters: BadDayAdapters | None = None
     tail: Tail | None = None
+    gated_from: Lsn | None = None
     reports: list[StepReport] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
@@ -154,6 +157,8 @@ class Act:
                 continue
             self._tell(effect)
             answer = adapters.carry_out(effect)
+            if isinstance(effect, ports.ChangeEpoch) and effect.durability is Durability.GATED:
+                self.gated_from = answer.position if isinstance(answer, ports.Done) else None
 
     def _adapters(self) -> BadDayAdapters:
         if self.adapters is None:

@@ -148,6 +148,7 @@ def _report(operator: Operator, act: Act, report: TakeoverReport, began: float) 
         accepted=note.accepted,
         steps=tuple(act.reports),
         tail=act.tail,
+        gated_from=act.gated_from,
         remarks=tuple(act.remarks),
         note=str(operator.notebook.folder),
         seconds=round(time.monotonic() - began, 3),

@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
+import psycopg
 from psycopg.types.json import Jsonb
 
 from zerotail.core.chain import Chain
@@ -30,6 +31,8 @@ from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import Declined
 
 NO_EPOCH = "there is no epoch yet"
+_READER_MILLISECONDS = 3000
+"""Everybody who sends or submits waits meanwhile."""
 # One question, because it is asked before everything else: what is asked once comes again beside every epoch.
 _STANDING = """
 select (select system_identifier from pg_control_system()),
@@ -124,6 +127,8 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
 
 def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
     """Change phase or durability of the current epoch, if it is still the one that is meant, on its own timeline."""
+    if effect.durability is Durability.GATED:
+        _wait_for_readers(connection)
     standing = read_standing(connection)
     if standing.timeline is not None and standing.timeline != standing.lineage.current.timeline:
         raise Declined("another epoch is current")
@@ -139,6 +144,19 @@ def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
     if changed.rowcount != 1:
         raise Declined("another epoch is current")
     return Done(read_position(connection))
+
+
+def _wait_for_readers(connection: Connection) -> None:
+    """Let every transaction end that may have read `exposed`, and none begin before the row says something else.
+
+    Who reads `exposed` lets go what it wrote, or found, without the gate. All of that must lie in the log before the
+    row `gated`: a copy that has the row counts as complete (decision 0028).
+    """
+    connection.execute(f"set local lock_timeout = {_READER_MILLISECONDS}".encode())
+    try:
+        connection.execute(b"lock table zerotail.epoch in access exclusive mode")
+    except psycopg.errors.LockNotAvailable as error:
+        raise Declined("a transaction that has read zerotail.epoch does not end (see pg_locks)") from error
 
 
 def observe_cut(connection: Connection) -> Cut:

@@ -1,7 +1,8 @@
 """When a sender may send: behind the gate, or exposed and openly so (S8, S18).
 
 As in `senders.py`, the events are in their merged order: a release counts for what arrives after it, and the
-mode of an epoch is the last one that was recorded.
+mode of an epoch is the last one that was recorded. A sender that read `exposed` may be slow: what it read before the
+row `gated` is in every copy that has the row, so it may leave after it, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from zerotail.drill.checker.finding import Finding
 from zerotail.drill.history import (
     EmissionAttempted,
     EpochOpened,
-    Mode,
     ModeChanged,
     Released,
     ReplicationChanged,
@@ -25,7 +25,7 @@ _Sender = tuple[SiteName, Epoch, Incarnation]
 
 def durable_before_sent(facts: Facts) -> Iterator[Finding]:
     """S8: whatever arrives was released before by the same sender, by a true gate or in an exposed epoch."""
-    modes: dict[Epoch, Mode] = {}
+    modes: dict[Epoch, EpochOpened | ModeChanged] = {}
     released: dict[tuple[Stream, _Sender], int] = {}
     newest: dict[tuple[Stream, _Sender], Released] = {}
     for event in facts.sending:
@@ -43,10 +43,17 @@ def durable_before_sent(facts: Facts) -> Iterator[Finding]:
             held = released.get(key, 0)
             if event.by == "gate" and _gate_holds(event):
                 released[key] = max(held, _covered(facts, stream, event, held))
-            elif event.by == "exposure" and modes.get(event.epoch) == "exposed":
+            elif event.by == "exposure" and _was_exposed(event, modes.get(event.epoch)):
                 released[key] = max(held, event.through)
         elif type(event) is EpochOpened or type(event) is ModeChanged:
-            modes[event.epoch] = event.mode
+            modes[event.epoch] = event
+
+
+def _was_exposed(release: Released, row: EpochOpened | ModeChanged | None) -> bool:
+    """Whether the epoch was exposed when the sender read what it releases."""
+    if type(row) is ModeChanged and row.mode == "gated":
+        return 0 < release.lsn_wanted <= row.lsn
+    return row is not None and row.mode == "exposed"
 
 
 def _gate_holds(release: Released) -> bool:
@@ -82,7 +89,7 @@ def no_silent_exposure(facts: Facts) -> Iterator[Finding]:
         if type(event) is Released:
             if event.by == "exposure":
                 row = modes.get(event.epoch)
-                if row is None or row.mode != "exposed":
+                if not _was_exposed(event, row):
                     says = f"{event.site} released by exposure, and epoch {event.epoch} is not exposed"
                     yield Finding(says, (event,) if row is None else (row, event))
             elif event.site in away:

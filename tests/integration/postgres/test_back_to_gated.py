@@ -1,0 +1,97 @@
+"""An epoch goes back to gated behind everything that was let go without the gate: a copy with that row is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from support.journal import day_of
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import Lsn, SiteName
+from zerotail.deadline import Deadline, wait_until
+from zerotail.lab.layout import Layout
+from zerotail.ports import ChangeEpoch, Done, Refused
+from zerotail.postgres.connection import Connection, connect, one_row
+from zerotail.postgres.lineage import change_epoch, read_standing
+from zerotail.postgres.position import read_position
+from zerotail.postgres.transaction import Session
+
+pytestmark = pytest.mark.servers
+
+PATIENCE = 20.0
+EAST = SiteName("east")
+WAITING = """
+select count(*) from pg_locks where relation = 'zerotail.epoch'::regclass and not granted
+   and database = (select oid from pg_database where datname = current_database())
+"""
+
+
+@pytest.fixture
+def database(warm_lab: Layout) -> str:
+    """One whose epoch is exposed."""
+    made = day_of(warm_lab)[1]
+    assert isinstance(change(made, Durability.EXPOSED), Done)
+    return made
+
+
+@pytest.fixture
+def client(database: str) -> Iterator[Connection]:
+    with connect(database, Deadline.after(PATIENCE), application="a client") as connection:
+        yield connection
+
+
+def change(database: str, durability: Durability) -> object:
+    session = Session(database, patience_seconds=PATIENCE)
+    standing = session.read(read_standing)
+    wanted = ChangeEpoch(EAST, standing.epoch, durability=durability)  # type: ignore[union-attr]
+    try:
+        return session.write(lambda connection: change_epoch(connection, wanted))
+    finally:
+        session.close()
+
+
+def durability_at(database: str) -> Durability:
+    with connect(database, Deadline.after(PATIENCE)) as connection:
+        return read_standing(connection).lineage.current.durability
+
+
+def test_who_has_read_exposed_ends_before_the_row_is_written(database: str, client: Connection) -> None:
+    client.execute("begin")
+    assert read_standing(client).lineage.current.durability is Durability.EXPOSED
+    with ThreadPoolExecutor(1) as beside, connect(database, Deadline.after(PATIENCE)) as control:
+        gated = beside.submit(change, database, Durability.GATED)
+        wait_until("it waits", lambda: one_row(control, WAITING)[0] or gated.done(), Deadline.after(PATIENCE))
+        assert not gated.done()
+        client.execute("update zerotail.head set claim = claim + 1")
+        written: Lsn = read_position(client)
+        client.execute("commit")
+        done = gated.result(PATIENCE)
+    assert isinstance(done, Done)
+    assert done.position > written
+    assert durability_at(database) is Durability.GATED
+
+
+def test_who_begins_meanwhile_finds_it_gated(database: str, client: Connection) -> None:
+    client.execute("begin")
+    assert read_standing(client).lineage.current.durability is Durability.EXPOSED
+    with ThreadPoolExecutor(2) as beside, connect(database, Deadline.after(PATIENCE)) as control:
+        gated = beside.submit(change, database, Durability.GATED)
+        wait_until("it waits", lambda: one_row(control, WAITING)[0] or gated.done(), Deadline.after(PATIENCE))
+        reader = beside.submit(durability_at, database)
+        wait_until("both wait", lambda: one_row(control, WAITING)[0] == 2 or gated.done(), Deadline.after(PATIENCE))
+        client.execute("commit")
+        assert reader.result(PATIENCE) is Durability.GATED
+        assert isinstance(gated.result(PATIENCE), Done)
+
+
+def test_one_that_does_not_end_is_let_be_and_the_epoch_stays_exposed(database: str, client: Connection) -> None:
+    client.execute("begin")
+    assert read_standing(client).lineage.current.durability is Durability.EXPOSED
+    declined = change(database, Durability.GATED)
+    assert isinstance(declined, Refused)
+    assert "does not end" in declined.reason
+    client.execute("commit")
+    assert durability_at(database) is Durability.EXPOSED
+    assert isinstance(change(database, Durability.GATED), Done)
