@@ -81,6 +81,7 @@ def test_who_begins_meanwhile_finds_it_gated(database: str, client: Connection) 
         wait_until("it waits", lambda: one_row(control, WAITING)[0] or gated.done(), Deadline.after(PATIENCE))
         reader = beside.submit(durability_at, database)
         wait_until("both wait", lambda: one_row(control, WAITING)[0] == 2 or gated.done(), Deadline.after(PATIENCE))
+        assert not gated.done()
         client.execute("commit")
         assert reader.result(PATIENCE) is Durability.GATED
         assert isinstance(gated.result(PATIENCE), Done)
