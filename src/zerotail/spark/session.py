@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -56,6 +57,7 @@ _SETTINGS = {
 }
 _JAVA_OPTIONS = f"-Dlog4j2.configurationFile=file:{_LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOOPBACK = "127.0.0.1"
+_STDERR = 2
 _ON_THIS_MACHINE = ("local", f"spark://{_LOOPBACK}:", "spark://localhost:")
 
 
@@ -113,9 +115,33 @@ def _where(master: str) -> dict[str, str]:
 
 @contextmanager
 def session_for_a_look(master: str = "local[2]", settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """A session for a command that looks and ends: it is closed behind the block."""
-    spark = start_session("zerotail", master, settings)
+    """A session for a command that looks and ends: it is closed behind the block.
+
+    What Java and Spark's workers say by themselves is not part of the answer: a worker that is stopped with something
+    in its hands leaves a traceback. Whatever fails is raised here.
+    """
+    with tempfile.TemporaryFile() as said:
+        with _said_into(said):
+            spark = start_session("zerotail", master, settings)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def _said_into(file: IO[bytes]) -> Iterator[None]:
+    """Let processes that are started in the block have `file` for their errors; shown when the block fails."""
+    sys.stderr.flush()
+    own = os.dup(_STDERR)
+    os.dup2(file.fileno(), _STDERR)
+    failed = True
     try:
-        yield spark
+        yield
+        failed = False
     finally:
-        spark.stop()
+        os.dup2(own, _STDERR)
+        os.close(own)
+        if failed:
+            file.seek(0)
+            sys.stderr.write(file.read().decode(errors="replace"))

@@ -186,6 +186,7 @@ def test_a_standby_refuses_the_schema(configuration: str) -> None:
 def test_reconcile_answers_in_both_forms(configuration: str, day: Day, spoiled: str) -> None:
     said = call("reconcile", "--config", configuration)
     assert said.code == 0, said.err
+    assert len(said.err.splitlines()) == 1, "nothing of what Java says"
     assert said.out.startswith("✓ every row was applied exactly once, the journal hangs together, both sites equal\n")
     said = call("reconcile", "--dsn", spoiled, "--json")
     assert said.code == 1
