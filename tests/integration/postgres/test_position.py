@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from support.pair import gate_is_open
-from zerotail.core.gate import Gate
 from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.ports import Done
 from zerotail.postgres.connection import Connection, one_row, session
-from zerotail.postgres.look import observe_database, observe_gate
+from zerotail.postgres.look import observe_database
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Session
 
@@ -53,6 +52,17 @@ def test_the_position_behind_a_new_file_of_the_log_is_confirmed_while_nothing_is
         wait_until(
             "it is confirmed", lambda: gate_is_open(primary, standby, position, Deadline.after(2)), Deadline.after(8)
         )
-    # What `zerotail status` shows of the same pair.
-    look = observe_database(dsn(lab.database("east")), Deadline.after(10))
-    assert observe_gate(look, standby, Deadline.after(2)).verdict is Gate.OPEN
+
+
+def test_status_asks_the_gate_for_such_a_position_too(lab: Layout) -> None:
+    with session(dsn(lab.database("east")), Deadline.after(30)) as primary:
+        primary.execute("set synchronous_commit = local")
+
+        def looked_at_the_beginning() -> Lsn | None:
+            primary.execute("create table if not exists placed (number int)")
+            primary.execute("select pg_switch_wal()")
+            position = observe_database(dsn(lab.database("east")), Deadline.after(10)).position
+            (raw,) = one_row(primary, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
+            return position if raw % (16 << 20) == 40 else None
+
+        assert wait_until("nobody else writes", looked_at_the_beginning, Deadline.after(30)) % (16 << 20) == 0
