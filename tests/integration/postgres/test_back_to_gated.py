@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -38,7 +38,10 @@ def database(warm_lab: Layout) -> str:
 
 @pytest.fixture
 def client(database: str) -> Iterator[Connection]:
+    """Somebody in the middle of a transaction that has read `exposed`."""
     with connect(database, Deadline.after(PATIENCE), application="a client") as connection:
+        connection.execute("begin")
+        assert read_standing(connection).lineage.current.durability is Durability.EXPOSED
         yield connection
 
 
@@ -57,13 +60,21 @@ def durability_at(database: str) -> Durability:
         return read_standing(connection).lineage.current.durability
 
 
+def wait_until_waiting(database: str, sessions: int, gated: Future[object]) -> None:
+    """Return when so many sessions wait for the row; the one that writes `gated` is among them."""
+    with connect(database, Deadline.after(PATIENCE)) as control:
+        wait_until(
+            f"{sessions} wait",
+            lambda: one_row(control, WAITING)[0] == sessions or gated.done(),
+            Deadline.after(PATIENCE),
+        )
+    assert not gated.done()
+
+
 def test_who_has_read_exposed_ends_before_the_row_is_written(database: str, client: Connection) -> None:
-    client.execute("begin")
-    assert read_standing(client).lineage.current.durability is Durability.EXPOSED
-    with ThreadPoolExecutor(1) as beside, connect(database, Deadline.after(PATIENCE)) as control:
+    with ThreadPoolExecutor(1) as beside:
         gated = beside.submit(change, database, Durability.GATED)
-        wait_until("it waits", lambda: one_row(control, WAITING)[0] or gated.done(), Deadline.after(PATIENCE))
-        assert not gated.done()
+        wait_until_waiting(database, 1, gated)
         client.execute("update zerotail.head set claim = claim + 1")
         written: Lsn = read_position(client)
         client.execute("commit")
@@ -74,22 +85,17 @@ def test_who_has_read_exposed_ends_before_the_row_is_written(database: str, clie
 
 
 def test_who_begins_meanwhile_finds_it_gated(database: str, client: Connection) -> None:
-    client.execute("begin")
-    assert read_standing(client).lineage.current.durability is Durability.EXPOSED
-    with ThreadPoolExecutor(2) as beside, connect(database, Deadline.after(PATIENCE)) as control:
+    with ThreadPoolExecutor(2) as beside:
         gated = beside.submit(change, database, Durability.GATED)
-        wait_until("it waits", lambda: one_row(control, WAITING)[0] or gated.done(), Deadline.after(PATIENCE))
+        wait_until_waiting(database, 1, gated)
         reader = beside.submit(durability_at, database)
-        wait_until("both wait", lambda: one_row(control, WAITING)[0] == 2 or gated.done(), Deadline.after(PATIENCE))
-        assert not gated.done()
+        wait_until_waiting(database, 2, gated)
         client.execute("commit")
         assert reader.result(PATIENCE) is Durability.GATED
         assert isinstance(gated.result(PATIENCE), Done)
 
 
 def test_one_that_does_not_end_is_let_be_and_the_epoch_stays_exposed(database: str, client: Connection) -> None:
-    client.execute("begin")
-    assert read_standing(client).lineage.current.durability is Durability.EXPOSED
     declined = change(database, Durability.GATED)
     assert isinstance(declined, Refused)
     assert "does not end" in declined.reason

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from support.pair import gate_is_open
@@ -16,6 +18,7 @@ from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Session
 
 pytestmark = pytest.mark.servers
+FILE_BYTES = 16 << 20
 
 
 def test_the_position_of_a_write_lies_behind_its_commit(lab: Layout) -> None:
@@ -35,19 +38,24 @@ def test_the_position_of_a_write_lies_behind_its_commit(lab: Layout) -> None:
     assert done.position >= taken[-1] + 34
 
 
+def read_at_the_beginning(primary: Connection, read: Callable[[], Lsn]) -> Lsn:
+    """What `read` finds while the log stands at the beginning of a new file and nobody writes."""
+
+    def found() -> Lsn | None:
+        primary.execute("create table if not exists placed (number int)")
+        primary.execute("select pg_switch_wal()")
+        position = read()
+        (raw,) = one_row(primary, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
+        return position if raw % FILE_BYTES == 40 else None
+
+    primary.execute("set synchronous_commit = local")
+    return wait_until("nobody else writes", found, Deadline.after(30))
+
+
 def test_the_position_behind_a_new_file_of_the_log_is_confirmed_while_nothing_is_written(lab: Layout) -> None:
     with session(dsn(lab.database("east")), Deadline.after(30)) as primary:
-        primary.execute("set synchronous_commit = local")
-
-        def at_the_beginning() -> Lsn | None:
-            primary.execute("create table if not exists placed (number int)")
-            primary.execute("select pg_switch_wal()")
-            position = read_position(primary)
-            (raw,) = one_row(primary, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
-            return position if raw % (16 << 20) == 40 else None
-
-        position = wait_until("nobody else writes", at_the_beginning, Deadline.after(30))
-        assert position % (16 << 20) == 0
+        position = read_at_the_beginning(primary, lambda: read_position(primary))
+        assert position % FILE_BYTES == 0
         standby = dsn(lab.database("west"), seen_from="east")
         wait_until(
             "it is confirmed", lambda: gate_is_open(primary, standby, position, Deadline.after(2)), Deadline.after(8)
@@ -55,14 +63,7 @@ def test_the_position_behind_a_new_file_of_the_log_is_confirmed_while_nothing_is
 
 
 def test_status_asks_the_gate_for_such_a_position_too(lab: Layout) -> None:
-    with session(dsn(lab.database("east")), Deadline.after(30)) as primary:
-        primary.execute("set synchronous_commit = local")
-
-        def looked_at_the_beginning() -> Lsn | None:
-            primary.execute("create table if not exists placed (number int)")
-            primary.execute("select pg_switch_wal()")
-            position = observe_database(dsn(lab.database("east")), Deadline.after(10)).position
-            (raw,) = one_row(primary, "select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")
-            return position if raw % (16 << 20) == 40 else None
-
-        assert wait_until("nobody else writes", looked_at_the_beginning, Deadline.after(30)) % (16 << 20) == 0
+    east = dsn(lab.database("east"))
+    with session(east, Deadline.after(30)) as primary:
+        position = read_at_the_beginning(primary, lambda: observe_database(east, Deadline.after(10)).position)
+    assert position % FILE_BYTES == 0
