@@ -23,7 +23,7 @@ soak: setup      ## the tests that take minutes: a Spark cluster with executors 
 	@$(BIN)/python -m pytest -m soak
 
 test-fast: setup ## the tests that start no servers, in under 3 minutes
-	@$(BIN)/python -m pytest -m "not servers and not slow and not soak"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not servers and not slow and not soak"
 
 check: setup     ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

@@ -28,7 +28,7 @@ from zerotail.lab.up import temporary_lab
 
 _REST_SECONDS = 15.0
 """Until code is compiled and rehearsals are rare."""
-_PROGRAMS = ("emitter", "flow", "all", "pyspark.daemon", "source_runner")
+_PROGRAMS = ("emitter", "flow", "all", "spark.daemon", "pyspark.daemon", "source_runner")
 
 
 def used_by_program(stage: Rehearsal) -> dict[tuple[str, int], float]:

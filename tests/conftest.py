@@ -14,9 +14,13 @@ from zerotail.lab.up import bring_up, take_down
 
 
 def pytest_configure() -> None:
-    """Tests that run in the background of a shell have Ctrl-C ignored; what they start shall not inherit that."""
+    """Tests that run in the background of a shell have Ctrl-C ignored, behind `nohup` the end of a terminal, too; what
+    they start shall not inherit that.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -159,11 +159,13 @@ class RunningMirror:
         wait_until(f"{words!r} in:\n{self.said()}", lambda: words in self.said(), Deadline.after(seconds))
 
     def kill(self, what: str) -> None:
-        """Kill -9 one of its processes: the driver, the JVM, a Python worker, or MirrorMaker 2."""
-        pid = self.process.pid if what == "driver" else self._find(what)
-        if pid is not None:
-            os.kill(pid, signal.SIGKILL)
-            self.killed.append(what)
+        """Kill -9 one of its processes, once there is one: the driver, the JVM, a Python worker, or MirrorMaker 2."""
+        pid = self.process.pid
+        if what != "driver":
+            # Workers come with the first task, which is behind the first line that is said.
+            pid = wait_until(f"there is a {what}", lambda: self._find(what), Deadline.after(30))
+        os.kill(pid, signal.SIGKILL)
+        self.killed.append(what)
         if what == "driver":
             self.process.wait(30)
             self.end()
@@ -171,7 +173,7 @@ class RunningMirror:
     def _find(self, what: str) -> int | None:
         words = {
             "jvm": b"org.apache.spark.deploy.SparkSubmit",
-            "worker": b"pyspark.daemon",
+            "worker": b"zerotail.spark.daemon",
             "maker": b"org.apache.kafka.connect.mirror.MirrorMaker",
         }[what]
         found = []

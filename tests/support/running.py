@@ -333,8 +333,8 @@ def is_alive(pid: int) -> bool:
 
 
 def find_worker(root: int) -> int | None:
-    """A Python worker of Spark: a process that was forked by one of its daemons."""
-    daemons = [pid for pid in descendants(root) if "pyspark.daemon" in command_line(pid)]
+    """A Python worker of Spark that carries out tasks: a process that was forked by our daemon."""
+    daemons = [pid for pid in descendants(root) if "zerotail.spark.daemon" in command_line(pid)]
     workers = [child for daemon in daemons for child in _children(daemon) if is_alive(child)]
     return workers[0] if workers else None
 

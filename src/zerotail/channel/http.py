@@ -14,6 +14,7 @@ import select
 import ssl
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -39,6 +40,8 @@ Headers = Callable[[], Mapping[str, str]]
 """Looked up for every new connection, because secrets in them may be renewed."""
 _HAS_ITS_EFFECT = frozenset({"accepted", "repeat_dropped"})
 _OLDER = "older_epoch_refused"
+_EXPOSED = "Zerotail-Exposed"
+_NONE: Mapping[str, str] = MappingProxyType({})
 _SAYS_NOTHING = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 )
@@ -102,7 +105,9 @@ class HttpReceiver:
 
     def send(self, effect: SendEmissions) -> SendAnswer:
         """Send one batch and wait for the verdicts."""
-        said = self._batches.post({**_envelope(effect, self._site), "messages": _messages(effect)})
+        # Not a field of the request: a receiver may take an unknown one for an error.
+        flag = {_EXPOSED: "true"} if effect.exposed else {}
+        said = self._batches.post({**_envelope(effect, self._site), "messages": _messages(effect)}, flag)
         if not isinstance(said, _Said):
             return said
         if said.status in (HTTPStatus.OK, HTTPStatus.CONFLICT) and (answer := _decode(said, _BatchAnswer)):
@@ -180,7 +185,7 @@ class _Wire:
         self._tls = tls
         self._connection: http.client.HTTPConnection | None = None
 
-    def post(self, content: dict[str, Any]) -> _Said | Unreachable | Indefinite:
+    def post(self, content: dict[str, Any], flags: Mapping[str, str] = _NONE) -> _Said | Unreachable | Indefinite:
         """Post one request and read its answer to the end."""
         body = msgspec.json.encode(content)
         try:
@@ -189,7 +194,8 @@ class _Wire:
             self.close()
             return Unreachable()
         try:
-            connection.request("POST", self._target, body, {"Content-Type": "application/json", **self._headers})
+            headers = {"Content-Type": "application/json", **flags, **self._headers}
+            connection.request("POST", self._target, body, headers)
             response = connection.getresponse()
             return _Said(response.status, response.read())
         except (OSError, http.client.HTTPException):

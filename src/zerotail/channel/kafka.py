@@ -1,7 +1,7 @@
 """A topic of a Kafka cluster that is not ours. Messages of source partition N go to partition N there.
 
 Each message carries a header `zt-emission`, a JSON object with channel, partition, target, number, epoch, incarnation
-and possible_duplicate.
+and possible_duplicate. A second one, `zt-exposed`, is there only when no other site has what it came from.
 
 R0: every batch is a transaction; readers use `read_committed`. The transactional id is the lane.
 
@@ -36,6 +36,7 @@ from zerotail.ports import (
 )
 
 HEADER = "zt-emission"
+EXPOSED = "zt-exposed"
 
 
 class Emitted(msgspec.Struct, frozen=True):
@@ -123,8 +124,10 @@ class KafkaReceiver:
         """Append the last `count` messages of a batch."""
         first = EmissionNumber(effect.last - count + 1)
         values = effect.values[len(effect.values) - count :]
+        flag = {EXPOSED: b"true"} if effect.exposed else {}
         return self._writer.write(
-            (value, {HEADER: _header(effect, EmissionNumber(number))}) for number, value in enumerate(values, first)
+            (value, {HEADER: _header(effect, EmissionNumber(number)), **flag})
+            for number, value in enumerate(values, first)
         )
 
     def _recognise(self, headers: Headers) -> Emitted | None:

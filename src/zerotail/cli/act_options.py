@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
-from zerotail.cli.output import print_answer, print_json, say
+from zerotail.cli.output import json_option, print_answer, print_json, say
 from zerotail.errors import Refused
 
 if TYPE_CHECKING:
@@ -74,11 +74,36 @@ def telling(operator: Operator, title: str) -> Iterator[Operator]:
         yield replace(operator, tell=tell)
 
 
-def require_confirmed(plan: ActPlan, plan_id: str | None, confirm: str | None) -> None:
-    """Let only somebody go on who has seen this very plan and names the site.
+class _Planned(Protocol):
+    @property
+    def shown(self) -> ActPlan:
+        """The plan, as it is shown."""
 
-    On a terminal the plan is shown and the name asked for; elsewhere both must be given.
+
+P = TypeVar("P", bound=_Planned)
+
+
+def confirmed(make: Callable[[], P], accepted: tuple[str, ...], plan_id: str | None, confirm: str | None) -> P:
+    """The plan that may be carried out: everything it needs is stated, and somebody who has seen it names the site.
+
+    On a terminal the plan is shown and the name asked for; elsewhere both must be given. Who is asked may take his
+    time, and the world does not wait: behind the question the plan is made anew, and must be the same.
     """
+    from zerotail.operate.plan import require_accepted, require_same
+
+    planned = make()
+    if planned.shown.done:
+        return planned
+    require_accepted(planned.shown, accepted)
+    if not _require_confirmed(planned.shown, plan_id, confirm):
+        return planned
+    again = make()
+    require_same(again.shown, planned.shown.id)
+    return again
+
+
+def _require_confirmed(plan: ActPlan, plan_id: str | None, confirm: str | None) -> bool:
+    """Whether somebody was asked for it."""
     from zerotail.operate.plan import plan_line, require_same, run_line
 
     if plan_id is not None:
@@ -90,19 +115,26 @@ def require_confirmed(plan: ActPlan, plan_id: str | None, confirm: str | None) -
             code="ZT452",
             tries=(plan_line(plan), run_line(plan)),
         )
-    if confirm is None:
+    typed = confirm
+    if typed is None:
         say("\n".join(plan_lines(plan)))
-        confirm = click.prompt(f"Type {plan.site} to go on", err=True)
-    if confirm != plan.site:
-        raise Refused(f"{confirm!r} is not {plan.site}; nothing was done.", code="ZT453", tries=(plan_line(plan),))
+        typed = click.prompt(f"Type {plan.site} to go on", err=True)
+    if typed != plan.site:
+        raise Refused(f"{typed!r} is not {plan.site}; nothing was done.", code="ZT453", tries=(plan_line(plan),))
+    return confirm is None
 
 
 def plan_lines(plan: ActPlan) -> list[str]:
     """A plan for people."""
     if plan.done:
-        return [*plan.seen, f"nothing to do: the {plan.act} is done (epoch {plan.epoch})"]
+        return [*plan.seen, _nothing_to_do(plan)]
     lines = [f"{plan.act}: plan {plan.id}", *(f"  {line}" for line in plan.seen)]
     return [*lines, *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1))]
+
+
+def _nothing_to_do(found: ActPlan | ActReport) -> str:
+    role = "the standby" if found.act == "rejoin" else "the active site"
+    return f"nothing to do: {found.site} is {role} already (epoch {found.epoch})"
 
 
 def show_plan(plan: ActPlan, *, as_json: bool) -> None:
@@ -121,7 +153,7 @@ def show_report(report: ActReport, *, as_json: bool) -> None:
         print_json(f"{report.act}-report", report)
         return
     if not report.changed:
-        print_answer(f"nothing to do: the {report.act} is done (epoch {report.epoch})")
+        print_answer(_nothing_to_do(report))
         return
     verb = "is back as standby" if report.act == "rejoin" else "is active"
     lines = [f"{report.site} {verb}, epoch {report.epoch}, after {report.seconds:.1f} s"]
@@ -149,7 +181,25 @@ def show_report(report: ActReport, *, as_json: bool) -> None:
     print_answer("\n".join(lines))
 
 
-def show_status(status: ActStatus, *, as_json: bool) -> int:
+def status_command(act: str) -> click.Command:
+    """The command `status` of an act."""
+
+    @click.command("status", epilog=f"Example:  zerotail {act} status")
+    @look_options
+    @json_option
+    def status(path: str | None, state: str | None, as_json: bool) -> int:
+        """Both sites, the steps that are done, and whether one was begun and not finished (then it exits with 1)."""
+        from zerotail.operate.status import observe_status
+        from zerotail.operate.world import observe_world
+
+        operator = operator_of(path, state)
+        world = observe_world(operator.configuration)
+        return _show_status(observe_status(operator.configuration, world, operator.notebook, act), as_json=as_json)
+
+    return status
+
+
+def _show_status(status: ActStatus, *, as_json: bool) -> int:
     """Print where an act stands; 1 when one is unfinished."""
     if as_json:
         print_json(f"{status.act}-status", status)
@@ -160,9 +210,7 @@ def show_status(status: ActStatus, *, as_json: bool) -> int:
         lines.append(f"epoch {status.epoch} of {status.active}: opened for a {status.cause}{by}")
     lines += [f"  done {step.done_at}  {step.step}" for step in status.steps]
     if status.unfinished:
-        lines.append(
-            f"UNFINISHED: a {status.act} to {status.unfinished} was begun here at {status.begun_at};  "
-            f"zerotail {status.act} resume"
-        )
+        where = f"here at {status.begun_at}" if status.begun_at else "and not noted on this machine"
+        lines.append(f"UNFINISHED: a {status.act} to {status.unfinished} was begun {where};  {status.next}")
     print_answer("\n".join(lines))
     return 1 if status.unfinished else 0

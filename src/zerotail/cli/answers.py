@@ -176,6 +176,8 @@ class SchemaApplyAnswer:
     epoch: int | None
     """The first epoch, if it was opened now."""
     seconds: float
+    warnings: tuple[str, ...] = ()
+    """Such as rights that a superuser has to grant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,8 @@ class EmissionsListAnswer:
 
     lanes: tuple[Backlog, ...]
     doubts: tuple[OpenDoubt, ...]
+    exposed: bool
+    """Whether what is sent now is stored at this site only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ from zerotail.cli.output import json_option, print_answer, print_json
 @click.option("--dir", "folder", metavar="D", help="Where history and report go; else drills/demo-TIME.")
 @json_option
 def command(rate: float, folder: str | None, as_json: bool) -> int:
-    """The whole story on this machine: two real sites, load, the loss of one, the other goes on.
+    """The whole story on this machine: two real sites, load, the loss of one, the other goes on, and the way back.
 
     Two Kafka clusters, two PostgreSQL, a Spark application at each site, a bank as receiver. In the middle of traffic
-    everything of east is killed with kill -9; west takes over; east comes back as standby. The receiver is the judge.
+    everything of east is killed with kill -9; west takes over; east comes back as standby (rejoin) and gets the active
+    role again (failback). The receiver is the judge.
+
     Exits with 0 when nothing was lost, doubled or out of order.
     """
     from zerotail.cli.drill import files_of, play, told

@@ -15,7 +15,7 @@ from zerotail.cli.takeover import STRATEGIES
 
 if TYPE_CHECKING:
     from zerotail.drill.many import Planned
-    from zerotail.drill.result import DrillLine, DrillResult
+    from zerotail.drill.result import DrillLine, DrillResult, DrillSummary
     from zerotail.drill.run import DrillSettings
 
 _RUNS = Path("drills")
@@ -59,7 +59,7 @@ def list_scenarios(as_json: bool) -> None:
     show_default=True,
     help="How a takeover fills the topics.",
 )
-@click.option("--rebuild-state", is_flag=True, help="A takeover makes the state anew from the journal.")
+@click.option("--rebuild-state", is_flag=True, help="`state: replay`: a takeover makes the state anew and compares it.")
 @click.option("--receiver", type=click.Choice(_CLASSES), help="The receiver's class; else R2, at random for `random`.")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=10, show_default=True, help="How many, for `random`.")
 @click.option("--dir", "folder", metavar="D", help="Where history and report go; else drills/SCENARIO-TIME.")
@@ -107,9 +107,12 @@ def run(
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
 @json_option
 def report(folder: Path, as_json: bool) -> int:
-    """What an earlier run found, and where its page is."""
-    from zerotail.drill.many import read_result
+    """What an earlier run found, and where its page is; of a series, a line for each drill."""
+    from zerotail.drill.many import find_summary, read_result
 
+    summary = find_summary(folder)
+    if summary is not None:
+        return _tell_many(summary, folder, as_json, [_line_told(line) for line in summary.lines])
     result = read_result(folder)
     if as_json:
         print_json("drill-run", result)
@@ -166,9 +169,8 @@ def files_of(scenario: str, folder: str | None) -> Path:
 
 def _run_many(planned: list[Planned], settings: DrillSettings, files: Path, as_json: bool) -> int:
     """One drill after the other, a line for each; 1 when one has failed."""
-    import msgspec
-
-    from zerotail.drill.many import run_all
+    from zerotail.drill.many import SUMMARY, run_all
+    from zerotail.drill.result import write_result
     from zerotail.drill.scenarios import SCENARIOS
     from zerotail.drill.theatre import Theatre
 
@@ -179,14 +181,22 @@ def _run_many(planned: list[Planned], settings: DrillSettings, files: Path, as_j
             return theatre.play(SCENARIOS[one.scenario], one.receiver, one.seed, folder)
 
         summary = run_all(planned, files, run_one, lambda line: say(_line_told(line)), settings)
-    (files / "summary.json").write_bytes(msgspec.json.encode(summary))
+    write_result(files / SUMMARY, "drill-runs", summary)
+    return _tell_many(summary, files, as_json, [])
+
+
+def _tell_many(summary: DrillSummary, files: Path, as_json: bool, lines: list[str]) -> int:
+    """The sums, below `lines`; 1 when a drill has failed."""
+    from zerotail.drill.many import SUMMARY
+
     if as_json:
         print_json("drill-runs", summary)
     else:
-        print_answer(
+        sums = (
             f"{tick(not summary.failed, sys.stdout)} {summary.runs} drills: {summary.passed} passed, "
-            f"{summary.failed} failed, {summary.undecided} undecided; {files / 'summary.json'}"
+            f"{summary.failed} failed, {summary.undecided} undecided; {files / SUMMARY}"
         )
+        print_answer("\n".join([*lines, sums]))
     return 1 if summary.failed else 0
 
 
@@ -205,11 +215,13 @@ def told(result: DrillResult) -> str:
         return "–" if value is None else f"{value:.2f} s"
 
     ok = result.verdict == "passed"
+    in_series = result.own_submitted is not None and result.own_submitted != result.submitted
+    own = f", {result.own_submitted:,} of them in this drill" if in_series else ""
     return "\n".join(
         [
             f"{tick(ok, sys.stdout)} {result.verdict.upper()}: {result.lost} lost, {result.duplicated} duplicated, "
             f"{result.reordered} reordered, {result.in_doubt} in doubt",
-            f"  submitted        {result.submitted:,} instructions were acknowledged behind the gate",
+            f"  submitted        {result.submitted:,} instructions were acknowledged behind the gate{own}",
             f"  received         {result.received:,} messages outside",
             *(f"  fault            {one.name}: {'; '.join(one.evidence)}" for one in result.faults),
             f"  promoted         {seconds(result.promote_seconds)} after the command",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_AT_ONCE = 10_000
+_EXPOSED = "EXPOSED: no other site confirms what is sent now."
 
 
 def _place_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,20 +52,24 @@ def list_emissions(
     from zerotail.cli.answers import EmissionsListAnswer
     from zerotail.core.identity import ChannelName
     from zerotail.postgres.doubt import read_open_doubts
+    from zerotail.postgres.lineage import is_exposed
     from zerotail.postgres.owed import read_backlogs
 
     wanted = None if channel is None else ChannelName(channel)
 
     def look(connection: Connection) -> EmissionsListAnswer:
         return EmissionsListAnswer(
-            () if in_doubt else tuple(read_backlogs(connection, wanted)), tuple(read_open_doubts(connection, wanted))
+            () if in_doubt else tuple(read_backlogs(connection, wanted)),
+            tuple(read_open_doubts(connection, wanted)),
+            is_exposed(connection),
         )
 
     found = _ask(_dsn_of(path, site, dsn), look, writes=False)
     if as_json:
         print_json("emissions-list", found)
     else:
-        print_answer("\n".join(_doubt_lines(found.doubts) if in_doubt else _lane_lines(found.lanes, found.doubts)))
+        lines = _doubt_lines(found.doubts) if in_doubt else _lane_lines(found.lanes, found.doubts)
+        print_answer("\n".join([*([_EXPOSED] if found.exposed else []), *lines]))
     return 1 if in_doubt and found.doubts else 0
 
 

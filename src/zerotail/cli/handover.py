@@ -9,13 +9,13 @@ import click
 
 from zerotail.cli.act_options import (
     confirm_options,
+    confirmed,
     look_options,
     maybe_to_option,
     operator_of,
-    require_confirmed,
     show_plan,
     show_report,
-    show_status,
+    status_command,
     telling,
     to_option,
 )
@@ -34,7 +34,15 @@ def make_group(act: str, text: str, target: Callable[..., Any], maybe_target: Ca
     def group() -> None:
         pass
 
-    @group.command("plan", epilog=f"Example:  zerotail {act} plan{example}")
+    group.add_command(_plan_command(act, target, example))
+    group.add_command(_run_command(act, target, example))
+    group.add_command(status_command(act))
+    group.add_command(_resume_command(act, maybe_target))
+    return group
+
+
+def _plan_command(act: str, target: Callable[..., Any], example: str) -> click.Command:
+    @click.command("plan", epilog=f"Example:  zerotail {act} plan{example}")
     @target
     @look_options
     @json_option
@@ -42,7 +50,14 @@ def make_group(act: str, text: str, target: Callable[..., Any], maybe_target: Ca
         """What it would do now; changes nothing."""
         show_plan(_planned(operator_of(path, state), site, act).shown, as_json=as_json)
 
-    @group.command("run", epilog=f"Example:  zerotail {act} run{example} --plan 1f2e3d4c5b --confirm west")
+    return plan
+
+
+def _run_command(act: str, target: Callable[..., Any], example: str) -> click.Command:
+    # A failback leads to the preferred site, which is the first one unless `prefer` says something else.
+    target_site = "west" if act == "handover" else "east"
+
+    @click.command("run", epilog=f"Example:  zerotail {act} run{example} --plan 1f2e3d4c5b --confirm {target_site}")
     @target
     @confirm_options
     @look_options
@@ -59,26 +74,16 @@ def make_group(act: str, text: str, target: Callable[..., Any], maybe_target: Ca
         from zerotail.operate.handover import run_handover
 
         operator = operator_of(path, state)
-        planned = _planned(operator, site, act)
-        if not planned.shown.done:
-            require_confirmed(planned.shown, plan_id, confirm)
+        planned = confirmed(lambda: _planned(operator, site, act), (), plan_id, confirm)
         with telling(operator, act) as told:
             report = run_handover(told, planned, ())
         show_report(report, as_json=as_json)
 
-    @group.command("status", epilog=f"Example:  zerotail {act} status")
-    @look_options
-    @json_option
-    def status(path: str | None, state: str | None, as_json: bool) -> int:
-        """Both sites, the steps that are done, and whether one was begun and not finished (then it exits with 1)."""
-        from zerotail.operate.status import observe_status
-        from zerotail.operate.world import observe_world
+    return run
 
-        operator = operator_of(path, state)
-        world = observe_world(operator.configuration)
-        return show_status(observe_status(operator.configuration, world, operator.notebook, act), as_json=as_json)
 
-    @group.command("resume", epilog=f"Example:  zerotail {act} resume")
+def _resume_command(act: str, maybe_target: Callable[..., Any]) -> click.Command:
+    @click.command("resume", epilog=f"Example:  zerotail {act} resume")
     @maybe_target
     @look_options
     @json_option
@@ -94,7 +99,7 @@ def make_group(act: str, text: str, target: Callable[..., Any], maybe_target: Ca
             report = resume_handover(told, world, chosen, act)
         show_report(report, as_json=as_json)
 
-    return group
+    return resume
 
 
 def no_target(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ import click
 
 from zerotail.cli.act_options import (
     confirm_options,
+    confirmed,
     look_options,
     operator_of,
-    require_confirmed,
     show_plan,
     show_report,
     telling,
@@ -54,15 +54,11 @@ def run(
     as_json: bool,
 ) -> None:
     """Carry out the plan that `plan` printed. Interrupted, it is planned and run again."""
-    from zerotail.operate.plan import require_accepted
     from zerotail.operate.rejoin import run_rejoin
 
     operator = operator_of(path, state)
-    planned = _planned(operator, site)
     accepted = (f"--accept-lost-database {accept_lost_database}",) if accept_lost_database else ()
-    if not planned.shown.done:
-        require_accepted(planned.shown, accepted)
-        require_confirmed(planned.shown, plan_id, confirm)
+    planned = confirmed(lambda: _planned(operator, site), accepted, plan_id, confirm)
     with telling(operator, "rejoin") as told:
         report = run_rejoin(told, planned, accepted)
     show_report(report, as_json=as_json)

@@ -39,6 +39,8 @@ def command() -> None:
     """
 
 
+_ENDS_OF_TURNS = {"flow": {7}, "emitter": {6, 7}}
+"""An emitter cannot tell a newer epoch from a newer instance. The flow can, and ends with 6 if it is the older one."""
 _standby_option = click.option(
     "--standby", is_flag=True, help="At a site that is not active: be warm, and begin when it becomes the active one."
 )
@@ -57,7 +59,7 @@ def run_all(site: str, path: str | None, standby: bool, as_json: bool) -> int:
     this = [sys.executable, "-m", "zerotail", "run"]
     options = ["--site", site, "--config", file, *(["--standby"] if standby else [])]
     commands = {"flow": [*this, "flow", *options], "emitter": [*this, "emitter", *options]}
-    supervisor = Supervisor(commands, _tell, standby=standby)
+    supervisor = Supervisor(commands, _tell, ends_of_turns=_ENDS_OF_TURNS if standby else {})
     return _until_stopped("all", site, supervisor.run, supervisor.stop, as_json)
 
 

@@ -49,17 +49,18 @@ def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bo
     if first_epoch and dsn is not None:
         raise Misused("--first-epoch needs a configuration: an epoch has the number of its site.")
     database = chosen_database(config, site, dsn)
-    began = time.monotonic()
+    began, warnings = time.monotonic(), list[str]()
     with session(database.dsn, Deadline.after(ANSWER_SECONDS)) as connection:
-        names = apply_schema(connection)
+        names = apply_schema(connection, warnings.append)
         opened = _begin(connection, config, database.name) if first_epoch else None
     seconds = time.monotonic() - began
     if as_json:
         from zerotail.cli.answers import SchemaApplyAnswer
 
-        print_json("schema-apply", SchemaApplyAnswer(database.name, tuple(names), opened, seconds))
+        print_json("schema-apply", SchemaApplyAnswer(database.name, tuple(names), opened, seconds, tuple(warnings)))
         return
     lines = [f"{database.name}: {len(names)} files were run in {seconds:.1f} s", *map("  {}".format, names)]
+    lines += warnings
     if first_epoch:
         begun = f"{database.name} is the active site, in epoch {opened}"
         lines.append("something has begun already: no epoch was opened" if opened is None else begun)

@@ -1,6 +1,7 @@
 """A drill on a terminal: the story scrolls, and below it stands what is going on now. Elsewhere the story alone.
 
-The counters are the outside's own: what the business was told is safe, and what the receiver has accepted.
+The counters are the outside's own: what the business was told is safe, and what the receiver has accepted. Whether the
+active site is exposed is what its own database says.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from zerotail.drill.rehearsal import Rehearsal
 
 _LOOK_SECONDS = 0.25
+_EXPOSED_SECONDS, _ANSWER_SECONDS = 1.0, 1.0
+EXPOSED = "EXPOSED: no second copy"
 _BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 40
 
@@ -46,9 +49,9 @@ class StageScreen:
         else:
             self._live.console.print(timed, markup=False, overflow="ellipsis", no_wrap=True)
 
-    def watch(self, stage: Rehearsal) -> AbstractContextManager[None]:
+    def watch(self, rehearsal: Rehearsal) -> AbstractContextManager[None]:
         """Show the counters of a stage for the length of a block."""
-        return nullcontext() if self._live is None else _watching(self._live.update, stage)
+        return nullcontext() if self._live is None else _watching(self._live.update, rehearsal)
 
 
 @contextmanager
@@ -64,9 +67,9 @@ def stage_screen() -> Iterator[StageScreen]:
 
 
 @contextmanager
-def _watching(show: Callable[[RenderableType], None], stage: Rehearsal) -> Iterator[None]:
+def _watching(show: Callable[[RenderableType], None], rehearsal: Rehearsal) -> Iterator[None]:
     stop = Event()
-    thread = Thread(target=_watch, args=(show, stage, stop), name="stage screen", daemon=True)
+    thread = Thread(target=_watch, args=(show, rehearsal, stop), name="stage screen", daemon=True)
     thread.start()
     try:
         yield
@@ -75,23 +78,45 @@ def _watching(show: Callable[[RenderableType], None], stage: Rehearsal) -> Itera
         thread.join()
 
 
-def _watch(show: Callable[[RenderableType], None], stage: Rehearsal, stop: Event) -> None:
+def _watch(show: Callable[[RenderableType], None], rehearsal: Rehearsal, stop: Event) -> None:
     arrived: deque[tuple[float, int]] = deque(maxlen=_COLUMNS + 1)
+    exposed, asked_at = False, 0.0
     while not stop.wait(_LOOK_SECONDS):
         # A receiver that does not answer now is asked again in a moment.
         with suppress(ZerotailError, OSError):
-            arrived.append((time.monotonic(), stage.accepted()))
-            show(_drawn(stage, list(arrived)))
+            if time.monotonic() - asked_at > _EXPOSED_SECONDS:
+                exposed, asked_at = _is_exposed(rehearsal), time.monotonic()
+            arrived.append((time.monotonic(), rehearsal.accepted()))
+            show(drawn(rehearsal, list(arrived), exposed=exposed))
 
 
-def _drawn(stage: Rehearsal, arrived: list[tuple[float, int]]) -> RenderableType:
+def _is_exposed(rehearsal: Rehearsal) -> bool:
+    """What the database of the active site says; one that does not answer says nothing."""
+    from zerotail.core.epoch import Durability
+    from zerotail.ports import Standing
+    from zerotail.postgres.lineage import read_standing
+    from zerotail.postgres.transaction import Session
+
+    database = Session(rehearsal.database, patience_seconds=_ANSWER_SECONDS, connect_seconds=_ANSWER_SECONDS)
+    try:
+        standing = database.read(read_standing)
+    finally:
+        database.close()
+    return isinstance(standing, Standing) and standing.lineage.current.durability is Durability.EXPOSED
+
+
+def drawn(rehearsal: Rehearsal, arrived: list[tuple[float, int]], *, exposed: bool) -> RenderableType:
+    """The panel below the story."""
     from rich.panel import Panel
     from rich.table import Table
 
     rates = rates_of(arrived)
     grid = Table.grid(padding=(0, 2))
-    grid.add_row("active", f"[bold green]{stage.active}[/]", "acknowledged", f"{stage.business.acknowledged:>9,}")
-    grid.add_row("standby", stage.standby, "outside", f"{arrived[-1][1]:>9,}")
+    grid.add_row(
+        "active", f"[bold green]{rehearsal.active}[/]", "acknowledged", f"{rehearsal.business.acknowledged:>9,}"
+    )
+    standby = f"[bold red]{EXPOSED}[/]" if exposed else rehearsal.standby
+    grid.add_row("standby", standby, "outside", f"{arrived[-1][1]:>9,}")
     grid.add_row("", "", "arriving", f"{rates[-1] if rates else 0:>7,.0f}/s  [cyan]{sparkline(rates)}[/]")
     return Panel(grid, expand=False, border_style="dim")
 

@@ -105,8 +105,14 @@ def _process_cells(process: ProcessSeen) -> tuple[str, ...]:
     doing = process.doing + (f": {process.reason}" if process.reason else "")
     if process.doing != "stopped" and process.silent_seconds > SILENT_SECONDS:
         doing = f"?  silent for {_seconds(process.silent_seconds)}, was {doing}"
-    counted = ", ".join(f"{name} {_count(int(value))}" for name, value in process.counters.items())
+    counted = ", ".join(_counted(name, value) for name, value in process.counters.items())
     return (name, process.site, doing, _clock(process.since), counted)
+
+
+def _counted(name: str, value: float | None) -> str:
+    if name.endswith("_seconds"):
+        return f"{name.removesuffix('_seconds')} {'?' if value is None else _seconds(value)}"
+    return f"{name} {_count(None if value is None else int(value))}"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

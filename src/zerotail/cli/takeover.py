@@ -9,13 +9,13 @@ import click
 
 from zerotail.cli.act_options import (
     confirm_options,
+    confirmed,
     look_options,
     maybe_to_option,
     operator_of,
-    require_confirmed,
     show_plan,
     show_report,
-    show_status,
+    status_command,
     telling,
     to_option,
 )
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 STRATEGIES = ["skip", "follower", "auto", "ordered-refill", "unbounded", "bounded", "sort", "mirror-tail"]
-_strategy_option = click.option(
-    "--strategy",
-    type=click.Choice(STRATEGIES),
-    help="How the topics of the site are filled; else as the configuration says.",
-)
+
+
+def _strategy_option(otherwise: str) -> Callable[..., Any]:
+    text = f"How the topics of the site are filled; else as {otherwise}."
+    return click.option("--strategy", type=click.Choice(STRATEGIES), help=text)
 
 
 _rebuild_option = click.option(
@@ -42,7 +42,7 @@ _rebuild_option = click.option(
 def _statements(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         _rebuild_option,
-        _strategy_option,
+        _strategy_option("the configuration says"),
         click.option(
             "--accept-loss", is_flag=True, help="This copy may lack what was sent while exposed: go on anyway."
         ),
@@ -100,36 +100,22 @@ def run(
     as_json: bool,
 ) -> None:
     """Carry out the plan that `plan` printed; refused when the world has changed since."""
-    from zerotail.operate.plan import require_accepted
     from zerotail.operate.takeover import run_takeover
 
     operator = operator_of(path, state)
     stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, strategy, rebuild)
-    planned = _planned(operator, site, stated)
-    if not planned.shown.done:
-        require_accepted(planned.shown, stated.flags)
-        require_confirmed(planned.shown, plan_id, confirm)
+    planned = confirmed(lambda: _planned(operator, site, stated), stated.flags, plan_id, confirm)
     with telling(operator, "takeover") as told:
         report = run_takeover(told, planned, stated.flags)
     show_report(report, as_json=as_json)
 
 
-@command.command("status", epilog="Example:  zerotail takeover status")
-@look_options
-@json_option
-def status(path: str | None, state: str | None, as_json: bool) -> int:
-    """Both sites, the steps that are done, and whether one was begun and not finished (then it exits with 1)."""
-    from zerotail.operate.status import observe_status
-    from zerotail.operate.world import observe_world
-
-    operator = operator_of(path, state)
-    world = observe_world(operator.configuration)
-    return show_status(observe_status(operator.configuration, world, operator.notebook, "takeover"), as_json=as_json)
+command.add_command(status_command("takeover"))
 
 
 @command.command("resume", epilog="Example:  zerotail takeover resume")
 @maybe_to_option
-@_strategy_option
+@_strategy_option("it was begun")
 @_rebuild_option
 @look_options
 @json_option
@@ -142,12 +128,13 @@ def resume(
 
     operator = operator_of(path, state)
     named = require_site(operator.configuration, site) if site else None
-    last = operator.notebook.find_last(("takeover",), named)
-    chosen = named or (last.site if last else None)
+    notes, world = operator.notebook, observe_world(operator.configuration)
+    last, begun = notes.find_last(("takeover",), named), notes.find_unfinished(("takeover",), named)
+    chosen = named or (begun.site if begun else world.find_begun()) or (last.site if last else None)
     if chosen is None:
         raise nothing_begun("takeover", None)
     stated = _stated(operator, None, None, False, strategy, rebuild)
-    planned = plan_rest(operator.configuration, observe_world(operator.configuration), chosen, last, stated)
+    planned = plan_rest(operator.configuration, world, chosen, begun, stated)
     with telling(operator, "takeover") as told:
         report = resume_takeover(told, planned)
     show_report(report, as_json=as_json)

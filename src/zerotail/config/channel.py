@@ -103,7 +103,7 @@ class PostgresChannel(_Outside):
     """The table there."""
     statement: field.PlainText | None = None
     """What to do with a message instead of storing it in the table: one SQL statement with %(number)s, %(value)s,
-    %(channel)s, %(partition)s and %(possible_duplicate)s.
+    %(channel)s, %(partition)s, %(possible_duplicate)s and %(exposed)s.
     """
     receiver: Literal["R0", "R1"]
     """R0: the last number is stored in the same transaction. R1: a unique key on the number drops repeats."""

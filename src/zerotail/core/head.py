@@ -102,6 +102,11 @@ class Segment:
     decided: tuple[Decided, ...] = ()
     """What operators decided about records of this segment."""
 
+    @property
+    def records(self) -> list[tuple[ProducerNumber, Serial]]:
+        """Its records in order, each by producer and serial."""
+        return [(producer, Serial(first + step)) for producer, first, count in self.runs for step in range(count)]
+
 
 def first_head(epoch: Epoch, producers: Sequence[ProducerNumber]) -> Head:
     """The head in front of the first segment."""

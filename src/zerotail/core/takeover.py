@@ -1,4 +1,4 @@
-"""The plan of a takeover: which of its eleven steps are still to be done at a site, or why it must not begin.
+"""The plan of a takeover: which of its steps are still to be done at a site, or why it must not begin.
 
 The plan is computed from what the site's own database says, so that a takeover that was interrupted
 anywhere is finished by running it again (I18), at the same site or, after that one is lost as well, at the
@@ -14,6 +14,7 @@ other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -23,9 +24,10 @@ from zerotail.errors import Refused
 
 
 class Step(Enum):
-    """The steps of a takeover, in order."""
+    """The steps of a takeover, in order; notes and databases keep the numbers."""
 
-    DECIDE = 1
+    STOP_WAITING = 1
+    """Only at a site that goes on alone: commits return without the standby that is out."""
     FENCE = 2
     PROMOTE = 3
     OPEN_EPOCH = 4
@@ -33,8 +35,7 @@ class Step(Enum):
     FILL = 6
     HANDSHAKE = 7
     GO_LIVE = 8
-    """8 to 10 in one row: stages, emitters and producers wait for it, and each has a handshake of its own."""
-    STANDBY = 11
+    """In one row: stages, emitters and producers wait for it, and each has a handshake of its own."""
 
 
 class Strategy(StrEnum):
@@ -105,12 +106,19 @@ _FROM_EPOCH = (
     Step.HANDSHAKE,
     Step.GO_LIVE,
 )
+WHOLE = (Step.FENCE, Step.PROMOTE, *_FROM_EPOCH)
+"""All steps of a takeover from a site that is lost."""
 _RENEWAL = (Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE)
 """At the site that works already: its Kafka and its state are the ones it had."""
 
 
-def plan_takeover(view: SiteView, *, accept_loss: bool = False, cause: str = "takeover") -> TakeoverPlan:
-    """The steps that make `view.site` the active one; `Refused` when its copy may lack what was released."""
+def plan_takeover(
+    view: SiteView, *, accept_loss: bool = False, cause: str = "takeover", held: Sequence[str] = ()
+) -> TakeoverPlan:
+    """The steps that make `view.site` the active one; `Refused` when its copy may lack what was released.
+
+    `held` is what the copy holds, in lines with numbers: whoever is refused has to decide by them.
+    """
     row = view.lineage.current
     if works_at(view.lineage, view.site, view.timeline):
         left = _RENEWAL if row.cause in ("timeline", "exposure") else _FROM_EPOCH
@@ -125,15 +133,23 @@ def plan_takeover(view: SiteView, *, accept_loss: bool = False, cause: str = "ta
     if row.durability is Durability.EXPOSED and not accept_loss:
         raise Refused(
             f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
-            f"may have sent messages that {view.site} does not have",
+            f"may have sent messages that {view.site} does not have.",
             code="ZT430",
-            why="Going on here could send other messages under the same numbers.",
-            tries=(f"zerotail status --site {row.site}", f"zerotail rejoin plan --site {view.site}"),
+            why="Going on here could send other messages under the same numbers." + _held(view, held),
+            tries=(
+                f"zerotail status --site {row.site}",
+                f"zerotail rejoin plan --site {view.site}",
+                f"zerotail takeover plan --to {view.site} --accept-loss    # if what goes beyond that may be lost",
+            ),
         )
     # A site that hands over has stopped its database itself; nothing of it is shut off.
     fence = () if cause == "handover" else (Step.FENCE,)
     first = (*fence, Step.PROMOTE) if view.timeline is None else ()
     return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH)
+
+
+def _held(view: SiteView, held: Sequence[str]) -> str:
+    return "".join(f"\n{line}" for line in (f"The copy at {view.site} holds:", *held)) if held else ""
 
 
 def plan_exposure(view: SiteView) -> TakeoverPlan:
@@ -143,6 +159,8 @@ def plan_exposure(view: SiteView) -> TakeoverPlan:
     It is a new epoch and not a changed row, because the other site's copy still says `gated`: should it
     take over after all, the two histories have different names and a receiver that remembers claims can
     tell them apart (I21).
+
+    Commits stop waiting first: one that waits holds the rows that the new epoch has to change.
     """
     row = view.lineage.current
     if not works_at(view.lineage, view.site, view.timeline):
@@ -152,7 +170,7 @@ def plan_exposure(view: SiteView) -> TakeoverPlan:
             tries=(f"zerotail takeover plan --to {view.site}",),
         )
     if row.durability is Durability.EXPOSED:
-        steps = _RENEWAL[1:] if row.phase is Phase.OPENED else ()
+        steps = (Step.STOP_WAITING, *_RENEWAL[1:]) if row.phase is Phase.OPENED else ()
         return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, steps)
     epoch = next_epoch(view.lineage, view.site_number)
-    return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, "exposure", _RENEWAL)
+    return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, "exposure", (Step.STOP_WAITING, *_RENEWAL))

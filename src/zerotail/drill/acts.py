@@ -7,145 +7,181 @@ from collections.abc import Callable
 
 from zerotail.core.identity import Lsn, SiteName
 from zerotail.core.takeover import Step
+from zerotail.deadline import Deadline
 from zerotail.drill.example import SILENCE_SECONDS
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
 from zerotail.drill.running import Running
 from zerotail.errors import Unfinished
 from zerotail.operate.act import ActReport, Operator
 from zerotail.operate.handover import plan_handover, run_handover
-from zerotail.operate.plan import TAKEOVER
+from zerotail.operate.notebook import Note
+from zerotail.operate.plan import STEP_NAMES, TAKEOVER
 from zerotail.operate.rejoin import plan_rejoin, run_rejoin
 from zerotail.operate.takeover import Statements, plan_takeover, run_takeover
 from zerotail.operate.world import World, observe_world
 
+STATEMENTS_LOGGED = {"PGOPTIONS": "-c log_statement=all"}
+"""In the environment of a process: its databases write down what it asks them."""
+ASKS_FOR_SILENCE = "last_msg_receipt_time"
+"""Stands in what a watcher asks its own database, when the other one does not answer: how long the log is silent."""
+COPY, _PROMOTE = "copy the database", STEP_NAMES[Step.PROMOTE]
+_NOTICED_SECONDS = 15.0
 HearStep = Callable[[str, bool], None]
 """Hears of a step when it begins and when it is done."""
 
 
-def take_over(stage: Rehearsal, to: str, stated: Statements | None = None, hear: HearStep | None = None) -> None:
+def take_over(rehearsal: Rehearsal, to: str, stated: Statements | None = None, hear: HearStep | None = None) -> None:
     """A site becomes the active one, or goes on alone if the other was stated to be out."""
     stated = stated or Statements()
-    operator = _operator(stage, to, "takeover", hear)
-    _asked(stage, f"takeover to {to} {' '.join(stated.flags)}".strip())
-    world = _look(stage, operator, "takeover")
+    title = f"takeover to {to}"
+    operator = _operator(rehearsal, to, title, hear)
+    _asked(rehearsal, f"takeover to {to} {' '.join(stated.flags)}".strip())
+    world = _look(rehearsal, operator, title)
     planned = plan_takeover(operator.configuration, world, SiteName(to), stated)
-    _done(stage, run_takeover(operator, planned, stated.flags), to)
+    _done(rehearsal, run_takeover(operator, planned, stated.flags), to)
 
 
-def hand_over(stage: Rehearsal, to: str) -> None:
+def hand_over(rehearsal: Rehearsal, to: str) -> None:
     """The active role moves, with nothing in doubt."""
-    operator = _operator(stage, to, "handover")
-    _asked(stage, f"handover to {to}")
-    world = _look(stage, operator, "handover")
-    stage.processes[stage.active].change_role()
-    _done(stage, run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
+    title = f"handover to {to}"
+    operator = _operator(rehearsal, to, title)
+    _asked(rehearsal, title)
+    world = _look(rehearsal, operator, title)
+    rehearsal.processes[rehearsal.active].change_role()
+    _done(rehearsal, run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
 
 
-def rejoin(stage: Rehearsal, site: str) -> None:
+def rejoin(rehearsal: Rehearsal, site: str, hear: HearStep | None = None) -> None:
     """A lost site comes back as standby."""
-    operator = _operator(stage, stage.active, "rejoin")
-    stage.note("act", f"rejoin of {site}")
-    world = _look(stage, operator, "rejoin")
+    title = f"rejoin of {site}"
+    operator = _operator(rehearsal, rehearsal.active, title, hear)
+    rehearsal.note("act", title)
+    world = _look(rehearsal, operator, title)
     planned = plan_rejoin(operator.configuration, world, SiteName(site))
     accepted = () if world.of(SiteName(site)) is not None else (f"--accept-lost-database {site}",)
     report = run_rejoin(operator, planned, accepted)
-    _gated(stage, report)
-    stage.note("act", f"{site} is back as standby after {report.seconds:.1f} s")
+    _gated(rehearsal, report)
+    rehearsal.note("act", f"{site} is back as standby after {report.seconds:.1f} s")
 
 
-def bring_back(stage: Rehearsal, site: str) -> None:
+def bring_back(rehearsal: Rehearsal, site: str) -> None:
     """Everything of a site that was lost: its Kafka, its database as standby, its processes, warm."""
-    stage.start_servers(f"{site}.kafka")
-    rejoin(stage, site)
-    stage.start_site(site, standby=True)
-    stage.wait_until_warm(site)
+    rehearsal.start_servers(f"{site}.kafka")
+    rejoin(rehearsal, site)
+    rehearsal.start_site(site, standby=True)
+    rehearsal.wait_until_warm(site)
 
 
-def start_watcher(stage: Rehearsal) -> Running:
-    """A watcher at the standby, which looks at the active site from now on."""
-    watcher = stage.start_process(stage.standby, "watcher", "--state", str(stage.notebook().folder))
-    stage.strays.append(watcher)
+def start_watcher(rehearsal: Rehearsal, *, heard: bool = False) -> Running:
+    """A watcher at the standby, which looks at the active site from now on; `heard`: its looks can be counted."""
+    words = ("watcher", "--state", str(rehearsal.notebook().folder))
+    watcher = rehearsal.start_process(rehearsal.standby, *words, more=STATEMENTS_LOGGED if heard else None)
+    rehearsal.strays.append(watcher)
     watcher.wait_until_says(PATIENCE_SECONDS, "watching ")
-    stage.note("start", f"{stage.standby}: a watcher takes over after {SILENCE_SECONDS:g} s of silence")
+    rehearsal.note("start", f"{rehearsal.standby}: a watcher takes over after {SILENCE_SECONDS:g} s of silence")
     return watcher
 
 
-def wait_for_watcher(stage: Rehearsal, watcher: Running) -> None:
+def wait_until_noticed(rehearsal: Rehearsal, watcher: Running, looks: int, before: int) -> bool:
+    """Whether a watcher has found the other site silent at so many looks since it had done so `before` times."""
+    deadline = Deadline.after(_NOTICED_SECONDS)
+    while not (noticed := silent_looks(rehearsal, watcher) >= before + looks) and not deadline.passed:
+        time.sleep(0.02)
+    return noticed
+
+
+def silent_looks(rehearsal: Rehearsal, watcher: Running) -> int:
+    """How often a watcher found the other site silent, by the log of its own database."""
+    return (
+        (rehearsal.layout.folder_of(f"{watcher.site}.postgres") / "log").read_bytes().count(ASKS_FOR_SILENCE.encode())
+    )
+
+
+def wait_for_watcher(rehearsal: Rehearsal, watcher: Running) -> None:
     """The watcher has taken over by itself; its notes say when it did what."""
     watcher.wait_until_says(PATIENCE_SECONDS, "is active, epoch")
-    stage.active = watcher.site
-    note = stage.notebook().find_last((TAKEOVER,))
+    rehearsal.active = watcher.site
+    note = rehearsal.notebook().find_last((TAKEOVER,))
     if note is None:
         raise Unfinished("the watcher has taken over, and there is no note of it.", code="ZT803")
-    began = stage.asked_at = note.begun_at.timestamp()
+    rehearsal.asked_at = note.begun_at.timestamp()
+    take_steps(rehearsal, note)
+    rehearsal.note("act", f"the watcher has taken over to {rehearsal.active}")
+
+
+def take_steps(rehearsal: Rehearsal, note: Note) -> None:
+    """The steps of a takeover that another process carried out, by its note."""
+    began = note.begun_at.timestamp()
     for done in note.steps:
         step, at = Step(done.step), done.done_at.timestamp()
-        stage.steps.append(TimedStep("takeover", step.name.lower().replace("_", " "), began, at))
+        rehearsal.steps.append(TimedStep(f"takeover to {note.site}", STEP_NAMES[step], began, at))
         began = at
         if step is Step.PROMOTE:
-            stage.promoted_at = at
-    stage.note("act", f"the watcher has taken over to {stage.active}")
+            rehearsal.promoted_at = at
 
 
-def begin_again(stage: Rehearsal) -> None:
+def begin_again(rehearsal: Rehearsal) -> None:
     """Ready for the next scene: the other site is a standby again, warm, and the business goes on."""
-    stage.earlier_faults += stage.faults
-    stage.faults, stage.events, stage.steps, stage.findings = [], [], [], []
-    stage.fault_at = stage.asked_at = stage.promoted_at = None
-    other = stage.standby
-    running = stage.processes[other]
-    if running.ended or not running.standby or not _is_attached(stage, other):
+    rehearsal.earlier_faults += rehearsal.faults
+    rehearsal.faults, rehearsal.events, rehearsal.steps, rehearsal.findings = [], [], [], []
+    rehearsal.fault_at = rehearsal.asked_at = rehearsal.promoted_at = None
+    rehearsal.forget_departure()
+    other = rehearsal.standby
+    running = rehearsal.processes[other]
+    if running.ended or not running.standby or not _is_attached(rehearsal, other):
         running.end()
-        bring_back(stage, other)
+        bring_back(rehearsal, other)
     else:
-        stage.wait_until_warm(other)
-    stage.business.start()
+        rehearsal.wait_until_warm(other)
+    rehearsal.business.start()
 
 
-def _asked(stage: Rehearsal, what: str) -> None:
+def _asked(rehearsal: Rehearsal, what: str) -> None:
     """Note a command; the first one after the last fault is the one that counts."""
-    at = stage.note("act", what)
-    if stage.asked_at is None or stage.asked_at < (stage.fault_at or 0):
-        stage.asked_at = at
+    at = rehearsal.note("act", what)
+    if rehearsal.asked_at is None or rehearsal.asked_at < (rehearsal.fault_at or 0):
+        rehearsal.asked_at = at
 
 
-def _is_attached(stage: Rehearsal, site: str) -> bool:
+def _is_attached(rehearsal: Rehearsal, site: str) -> bool:
     """Whether a site is the standby, and the epoch gated."""
-    configuration = stage.configuration(stage.active)
+    configuration = rehearsal.configuration(rehearsal.active)
     return plan_rejoin(configuration, observe_world(configuration), SiteName(site)).shown.done
 
 
-def _done(stage: Rehearsal, report: ActReport, to: str) -> None:
-    stage.active = to
-    _gated(stage, report)
-    stage.note("act", f"{to} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
+def _done(rehearsal: Rehearsal, report: ActReport, to: str) -> None:
+    rehearsal.active = to
+    _gated(rehearsal, report)
+    rehearsal.note("act", f"{to} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
 
 
-def _gated(stage: Rehearsal, report: ActReport) -> None:
-    stage.acts.append(report)
+def _gated(rehearsal: Rehearsal, report: ActReport) -> None:
+    rehearsal.acts.append(report)
     if not report.exposed:
-        stage.gated_at.setdefault(report.epoch, (time.time(), report.gated_from or Lsn(0)))
+        rehearsal.gated_at.setdefault(report.epoch, (time.time(), report.gated_from or Lsn(0)))
 
 
-def _look(stage: Rehearsal, operator: Operator, act: str) -> World:
+def _look(rehearsal: Rehearsal, operator: Operator, act: str) -> World:
     began = time.time()
     world = observe_world(operator.configuration)
-    stage.steps.append(TimedStep(act, "look at both sites", began, time.time()))
+    rehearsal.steps.append(TimedStep(act, "look at both sites", began, time.time()))
     return world
 
 
-def _operator(stage: Rehearsal, site: str, act: str, hear: HearStep | None = None) -> Operator:
+def _operator(rehearsal: Rehearsal, site: str, act: str, hear: HearStep | None = None) -> Operator:
     began: dict[str, float] = {}
 
     def tell(step: str, done: bool) -> None:
         if not done:
             began[step] = time.time()
         else:
-            at = stage.note("step", f"{step} done")
-            stage.steps.append(TimedStep(act, step, began.get(step, at), at))
-            if step == "promote" and (stage.promoted_at is None or stage.promoted_at < (stage.asked_at or 0)):
-                stage.promoted_at = at
+            at = rehearsal.note("step", f"{step} done")
+            rehearsal.steps.append(TimedStep(act, step, began.get(step, at), at))
+            if step == _PROMOTE and (
+                rehearsal.promoted_at is None or rehearsal.promoted_at < (rehearsal.asked_at or 0)
+            ):
+                rehearsal.promoted_at = at
         if hear is not None:
             hear(step, done)
 
-    return Operator(stage.configuration(site), stage.notebook(), "drill", tell)
+    return Operator(rehearsal.configuration(site), rehearsal.notebook(), "drill", tell)

@@ -36,108 +36,108 @@ select count(*) from (select pg_cancel_backend(pid) as done from pg_stat_activit
 """
 
 
-def kill_site(stage: Rehearsal, site: str) -> Fault:
+def kill_site(rehearsal: Rehearsal, site: str) -> Fault:
     """Everything of a site at once: servers and our own processes."""
-    count = stage.processes[site].signal(signal.SIGKILL)
-    report = kill_target(stage.layout, site)
+    count = rehearsal.processes[site].signal(signal.SIGKILL)
+    report = kill_target(rehearsal.layout, site)
     evidence = (f"{count} processes of ours killed", *report.evidence)
-    return stage.bit(FaultReport("site-loss", site, report.bit and count > 0, evidence))
+    return rehearsal.bit(FaultReport("site-loss", site, report.bit and count > 0, evidence))
 
 
-def destroy(stage: Rehearsal, site: str) -> Fault:
+def destroy(rehearsal: Rehearsal, site: str) -> Fault:
     """Everything of a site at once, and its disks."""
-    count = stage.processes[site].signal(signal.SIGKILL)
-    report = destroy_site(stage.layout, site)
+    count = rehearsal.processes[site].signal(signal.SIGKILL)
+    report = destroy_site(rehearsal.layout, site)
     evidence = (f"{count} processes of ours killed", *report.evidence)
-    return stage.bit(FaultReport("site-destroyed", site, report.bit and count > 0, evidence))
+    return rehearsal.bit(FaultReport("site-destroyed", site, report.bit and count > 0, evidence))
 
 
-def kill_part(stage: Rehearsal, part: str) -> Fault:
+def kill_part(rehearsal: Rehearsal, part: str) -> Fault:
     """One server."""
-    return stage.bit(kill_target(stage.layout, part))
+    return rehearsal.bit(kill_target(rehearsal.layout, part))
 
 
-def lose_broker(stage: Rehearsal, site: str, *, empty: bool) -> Fault:
+def lose_broker(rehearsal: Rehearsal, site: str, *, empty: bool) -> Fault:
     """The Kafka of a site is killed; with `empty` its disk is gone as well."""
-    report = kill_target(stage.layout, f"{site}.kafka")
+    report = kill_target(rehearsal.layout, f"{site}.kafka")
     evidence = report.evidence
     if empty:
-        folders = [stage.layout.folder_of(part) / "data" for part in parts_of(stage.layout, f"{site}.kafka")]
+        folders = [rehearsal.layout.folder_of(part) / "data" for part in parts_of(rehearsal.layout, f"{site}.kafka")]
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         gone = not any(folder.exists() for folder in folders)
         evidence = (*evidence, "its data is removed" if gone else "its data is still there")
-        return stage.bit(FaultReport("kafka-destroyed", site, report.bit and gone, evidence))
-    return stage.bit(FaultReport("kafka-loss", site, report.bit, evidence))
+        return rehearsal.bit(FaultReport("kafka-destroyed", site, report.bit and gone, evidence))
+    return rehearsal.bit(FaultReport("kafka-loss", site, report.bit, evidence))
 
 
-def freeze_site(stage: Rehearsal, site: str) -> Fault:
+def freeze_site(rehearsal: Rehearsal, site: str) -> Fault:
     """A site that stands still, and may go on later."""
-    count = stage.processes[site].signal(signal.SIGSTOP)
-    report = stop_target(stage.layout, site)
+    count = rehearsal.processes[site].signal(signal.SIGSTOP)
+    report = stop_target(rehearsal.layout, site)
     evidence = (f"{count} processes of ours stopped", *report.evidence)
-    return stage.bit(FaultReport("freeze", site, report.bit and count > 0, evidence))
+    return rehearsal.bit(FaultReport("freeze", site, report.bit and count > 0, evidence))
 
 
-def thaw_site(stage: Rehearsal, fault: Fault) -> None:
+def thaw_site(rehearsal: Rehearsal, fault: Fault) -> None:
     """The frozen site goes on, and does not know what happened meanwhile."""
     site = fault.report.target
-    count = stage.processes[site].signal(signal.SIGCONT)
-    report = continue_target(stage.layout, site)
-    stage.healed(fault, f"{site} goes on: {count} processes of ours; {'; '.join(report.evidence)}")
+    count = rehearsal.processes[site].signal(signal.SIGCONT)
+    report = continue_target(rehearsal.layout, site)
+    rehearsal.healed(fault, f"{site} goes on: {count} processes of ours; {'; '.join(report.evidence)}")
 
 
-def cut(stage: Rehearsal) -> Fault:
+def cut(rehearsal: Rehearsal) -> Fault:
     """Nothing passes between the sites any more."""
-    return stage.bit(cut_link(stage.layout, BOTH, CutMode.HANG))
+    return rehearsal.bit(cut_link(rehearsal.layout, BOTH, CutMode.HANG))
 
 
-def heal(stage: Rehearsal, fault: Fault) -> None:
+def heal(rehearsal: Rehearsal, fault: Fault) -> None:
     """The sites see each other again."""
-    report = heal_link(stage.layout, BOTH)
-    stage.healed(fault, f"the link is open again: {'; '.join(report.evidence)}")
+    report = heal_link(rehearsal.layout, BOTH)
+    rehearsal.healed(fault, f"the link is open again: {'; '.join(report.evidence)}")
 
 
-def freeze_log_receiver(stage: Rehearsal, clients: int) -> Fault:
+def freeze_log_receiver(rehearsal: Rehearsal, clients: int) -> Fault:
     """The standby receives the log and stores nothing of it, so that commits of patient clients wait."""
-    receiver = _log_receiver(stage, stage.standby)
+    receiver = _log_receiver(rehearsal, rehearsal.standby)
     bit = receiver is not None and send(receiver, signal.SIGSTOP)
-    stage.business.submit_patiently(SiteName(stage.active), clients)
-    with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+    rehearsal.business.submit_patiently(SiteName(rehearsal.active), clients)
+    with session(rehearsal.database, Deadline.after(PATIENCE_SECONDS)) as primary:
         waiting = _wait_until_waiting(primary, clients)
         (behind,) = one_row(primary, _BEHIND)
     evidence = (
-        f"the log receiver of {stage.standby} is stopped (pid {receiver.pid if receiver else 0})",
+        f"the log receiver of {rehearsal.standby} is stopped (pid {receiver.pid if receiver else 0})",
         f"{waiting} commits wait for it, it is {behind:,} bytes behind",
     )
-    return stage.bit(FaultReport("log-receiver-frozen", stage.standby, bool(bit and waiting), evidence))
+    return rehearsal.bit(FaultReport("log-receiver-frozen", rehearsal.standby, bool(bit and waiting), evidence))
 
 
-def thaw_log_receiver(stage: Rehearsal, fault: Fault) -> None:
+def thaw_log_receiver(rehearsal: Rehearsal, fault: Fault) -> None:
     """The standby stores what had reached its machine."""
-    receiver = _log_receiver(stage, fault.report.target)
+    receiver = _log_receiver(rehearsal, fault.report.target)
     if receiver is not None:
         send(receiver, signal.SIGCONT)
-    stage.healed(fault, f"the log receiver of {fault.report.target} goes on")
+    rehearsal.healed(fault, f"the log receiver of {fault.report.target} goes on")
 
 
-def cancel_waiting_commits(stage: Rehearsal) -> Fault:
+def cancel_waiting_commits(rehearsal: Rehearsal) -> Fault:
     """An impatient administrator: commits that wait return, and their rows exist at one site only."""
-    with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as primary:
+    with session(rehearsal.database, Deadline.after(PATIENCE_SECONDS)) as primary:
         cancelled = _cancel_waiting(primary)
     evidence = (f"{cancelled} waiting commits were cancelled, and none waits any more",)
-    return stage.bit(FaultReport("commit-wait-cancelled", stage.active, cancelled > 0, evidence))
+    return rehearsal.bit(FaultReport("commit-wait-cancelled", rehearsal.active, cancelled > 0, evidence))
 
 
-def restart_database(stage: Rehearsal, site: str, clients: int) -> Fault:
+def restart_database(rehearsal: Rehearsal, site: str, clients: int) -> Fault:
     """The database of a site that was taken over starts again as the primary it was. Clients who do not know what
     happened give it work, and the site's own processes do it: its journal grows beside the one of the other site.
     """
-    stage.start_servers(f"{site}.postgres")
-    with session(stage.dsn(site), Deadline.after(PATIENCE_SECONDS)) as primary:
+    rehearsal.start_servers(f"{site}.postgres")
+    with session(rehearsal.dsn(site), Deadline.after(PATIENCE_SECONDS)) as primary:
         standing = read_standing(primary)
         (before,) = one_row(primary, _APPLIED)
-        stage.business.submit_patiently(SiteName(site), clients)
+        rehearsal.business.submit_patiently(SiteName(site), clients)
         _wait_until_waiting(primary, clients)
         _cancel_waiting(primary)
         applied = wait_until(
@@ -151,73 +151,75 @@ def restart_database(stage: Rehearsal, site: str, clients: int) -> Fault:
         f"{site} is a primary, in epoch {standing.epoch}{', live by its own words' if live else ''}",
         f"it has applied {applied} instructions since, and owes {owed} messages",
     )
-    return stage.bit(FaultReport("database-restarted", site, live and owed > 0, evidence))
+    return rehearsal.bit(FaultReport("database-restarted", site, live and owed > 0, evidence))
 
 
-def lose_answers(stage: Rehearsal, count: int) -> Fault:
+def lose_answers(rehearsal: Rehearsal, count: int) -> Fault:
     """The receiver takes the next batches and its answers are lost on their way."""
-    control, deadline = stage.receiver, Deadline.after(PATIENCE_SECONDS)
-    before = stage.accepted()
+    control, deadline = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS)
+    before = rehearsal.accepted()
     control.misbehave(lose_answers=count, deadline=deadline)
     left = wait_until(
         "answers were lost", lambda: (count - control.behaviour(deadline=deadline).lose_answers) or None, deadline
     )
     evidence = (
-        f"{left} of {count} answers are lost so far, {stage.accepted() - before} messages were taken meanwhile",
+        f"{left} of {count} answers are lost so far, {rehearsal.accepted() - before} messages were taken meanwhile",
     )
-    return stage.bit(FaultReport("answers-lost", "outside.receiver", left > 0, evidence))
+    return rehearsal.bit(FaultReport("answers-lost", "outside.receiver", left > 0, evidence))
 
 
-def behave(stage: Rehearsal, fault: Fault) -> None:
+def behave(rehearsal: Rehearsal, fault: Fault) -> None:
     """The receiver behaves well again."""
-    left = stage.receiver.behaviour(deadline=Deadline.after(PATIENCE_SECONDS)).lose_answers
-    stage.receiver.behave(deadline=Deadline.after(PATIENCE_SECONDS))
-    stage.healed(fault, f"the receiver behaves well again, {left} answers would still have been lost")
+    left = rehearsal.receiver.behaviour(deadline=Deadline.after(PATIENCE_SECONDS)).lose_answers
+    rehearsal.receiver.behave(deadline=Deadline.after(PATIENCE_SECONDS))
+    rehearsal.healed(fault, f"the receiver behaves well again, {left} answers would still have been lost")
 
 
-def detain_message(stage: Rehearsal) -> Fault:
+def detain_message(rehearsal: Rehearsal) -> Fault:
     """What the active site sends next stays on the wire."""
-    control, deadline = stage.receiver, Deadline.after(PATIENCE_SECONDS)
+    control, deadline = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS)
     control.misbehave(detain=1, deadline=deadline)
     wait_until("a message is on the wire", lambda: control.behaviour(deadline=deadline).detained, deadline)
-    return stage.bit(FaultReport("message-detained", stage.active, True, ("1 batch was sent and has not arrived",)))
+    return rehearsal.bit(
+        FaultReport("message-detained", rehearsal.active, True, ("1 batch was sent and has not arrived",))
+    )
 
 
-def let_message_arrive(stage: Rehearsal, fault: Fault) -> None:
+def let_message_arrive(rehearsal: Rehearsal, fault: Fault) -> None:
     """What was on the wire arrives."""
-    stage.receiver.misbehave(detain=0, deadline=Deadline.after(PATIENCE_SECONDS))
-    stage.note("fault", f"the batch that {fault.report.target} had sent arrives")
+    rehearsal.receiver.misbehave(detain=0, deadline=Deadline.after(PATIENCE_SECONDS))
+    rehearsal.note("fault", f"the batch that {fault.report.target} had sent arrives")
 
 
-def freeze_stages(stage: Rehearsal) -> Fault:
+def freeze_stages(rehearsal: Rehearsal) -> Fault:
     """The stages of the active site stand still in the middle of their work; its sender does not."""
-    with session(stage.database, Deadline.after(PATIENCE_SECONDS)) as connection:
+    with session(rehearsal.database, Deadline.after(PATIENCE_SECONDS)) as connection:
         waiting = wait_until(
             "the stages have work", lambda: observe_drained(connection).instructions, Deadline.after(PATIENCE_SECONDS)
         )
-    count = stage.processes[stage.active].signal_flow(signal.SIGSTOP)
+    count = rehearsal.processes[rehearsal.active].signal_flow(signal.SIGSTOP)
     evidence = (f"{count} processes of ours stopped", f"{waiting} instructions were not applied then")
-    return stage.bit(FaultReport("stages-frozen", stage.active, count > 0, evidence))
+    return rehearsal.bit(FaultReport("stages-frozen", rehearsal.active, count > 0, evidence))
 
 
-def thaw_stages(stage: Rehearsal, fault: Fault) -> None:
+def thaw_stages(rehearsal: Rehearsal, fault: Fault) -> None:
     """They go on with what they had begun."""
-    count = stage.processes[fault.report.target].signal_flow(signal.SIGCONT)
-    stage.healed(fault, f"{count} processes of the stages go on")
+    count = rehearsal.processes[fault.report.target].signal_flow(signal.SIGCONT)
+    rehearsal.healed(fault, f"{count} processes of the stages go on")
 
 
-def freeze_senders(stage: Rehearsal, site: str) -> Fault:
+def freeze_senders(rehearsal: Rehearsal, site: str) -> Fault:
     """Our own processes of a site stand still, and are not the site's own any more."""
-    frozen = stage.processes.pop(site)
+    frozen = rehearsal.processes.pop(site)
     count = frozen.signal(signal.SIGSTOP)
-    stage.strays.append(frozen)
-    return stage.bit(FaultReport("freeze", f"{site}.processes", count > 0, (f"{count} processes of ours stopped",)))
+    rehearsal.strays.append(frozen)
+    return rehearsal.bit(FaultReport("freeze", f"{site}.processes", count > 0, (f"{count} processes of ours stopped",)))
 
 
-def thaw_senders(stage: Rehearsal, fault: Fault) -> None:
+def thaw_senders(rehearsal: Rehearsal, fault: Fault) -> None:
     """They go on, and do not know what happened meanwhile."""
-    count = stage.strays[-1].signal(signal.SIGCONT)
-    stage.healed(fault, f"{count} processes that were frozen go on")
+    count = rehearsal.strays[-1].signal(signal.SIGCONT)
+    rehearsal.healed(fault, f"{count} processes that were frozen go on")
 
 
 def _wait_until_waiting(primary: Connection, clients: int) -> int:
@@ -236,9 +238,9 @@ def _cancel_waiting(primary: Connection) -> int:
     return int(cancelled)
 
 
-def _log_receiver(stage: Rehearsal, site: str) -> Process | None:
+def _log_receiver(rehearsal: Rehearsal, site: str) -> Process | None:
     """The process that receives the log at a standby, by its title."""
-    for process in processes_of(stage.layout.path):
+    for process in processes_of(rehearsal.layout.path):
         if process.part == f"{site}.postgres":
             with suppress(OSError), open(f"/proc/{process.pid}/cmdline", "rb") as title:
                 if b"walreceiver" in title.read():

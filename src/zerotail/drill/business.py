@@ -150,6 +150,7 @@ class Business:
                 if self._submit(self._pair(site), batch):
                     self._note(SubmitAccepted(id=one.id, time=time.monotonic_ns()) for one in batch)
                     self.acknowledged += len(batch)
+                    # The site that took it comes first from now on: a dict keeps the place of its first key.
                     self.configurations = {site: self.configurations[site], **self.configurations}
                     return
             except (Unavailable, Refused, Unfinished) as error:

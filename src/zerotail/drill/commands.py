@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from zerotail.core.identity import SiteName
+from zerotail.core.takeover import WHOLE, Step
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
 from zerotail.lab.fault import FaultReport
+from zerotail.operate.plan import STEP_NAMES
 from zerotail.operate.takeover import Statements, plan_takeover
 from zerotail.operate.world import observe_world
 
-CLAIM_LANES = "claim lanes"
-TAKEOVER_STEPS = ("fence", "promote", "open epoch", "rebuild", "store starts", CLAIM_LANES, "go live")
+PROMOTE, CLAIM_LANES = STEP_NAMES[Step.PROMOTE], STEP_NAMES[Step.HANDSHAKE]
+TAKEOVER_STEPS = tuple(STEP_NAMES[step] for step in WHOLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,43 +42,45 @@ class Command:
         return Ended(self.process.returncode, json.loads(out) if out.strip() else {})
 
 
-def call(stage: Rehearsal, site: str, *words: str, state: Path | None = None) -> Command:
+def call(rehearsal: Rehearsal, site: str, *words: str, state: Path | None = None) -> Command:
     """Start one `zerotail` command as an operator of a site would."""
-    place = ("--config", str(stage.config(site)), "--state", str(state or stage.notebook().folder), "--json")
+    place = ("--config", str(rehearsal.config(site)), "--state", str(state or rehearsal.notebook().folder), "--json")
     command = [sys.executable, "-m", "zerotail", *words, *place]
     return Command(
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     )
 
 
-def ask_for_takeover(stage: Rehearsal, site: str, plan: str, state: Path) -> Command:
+def ask_for_takeover(rehearsal: Rehearsal, site: str, plan: str, state: Path) -> Command:
     """Start `takeover run` with a plan that was seen before."""
-    return call(stage, site, "takeover", "run", "--to", site, "--plan", plan, "--confirm", site, state=state)
+    return call(rehearsal, site, "takeover", "run", "--to", site, "--plan", plan, "--confirm", site, state=state)
 
 
-def plan_of_takeover(stage: Rehearsal, site: str) -> str:
+def plan_of_takeover(rehearsal: Rehearsal, site: str) -> str:
     """The id of the plan that `takeover plan` would print now."""
-    configuration = stage.configuration(site)
+    configuration = rehearsal.configuration(site)
     return plan_takeover(configuration, observe_world(configuration), SiteName(site), Statements()).shown.id
 
 
-def kill_takeover_at(stage: Rehearsal, site: str, step: str, when: str) -> None:
+def kill_takeover_at(rehearsal: Rehearsal, site: str, step: str, when: str) -> None:
     """Begin or resume a takeover in a process that is killed at a step."""
-    place = ("--config", str(stage.config(site)), "--state", str(stage.notebook().folder), "--to", site)
+    place = ("--config", str(rehearsal.config(site)), "--state", str(rehearsal.notebook().folder), "--to", site)
     command = [sys.executable, "-m", "zerotail.drill.killed_act", "takeover", *place, "--step", step, "--when", when]
-    began = stage.note("act", f"takeover to {site}, to be killed at “{step}”, {when}")
+    began = rehearsal.note("act", f"takeover to {site}, to be killed at “{step}”, {when}")
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     bit = ended.returncode == -signal.SIGKILL
     place_told = "before" if when == "begin" else "behind"
-    fault = stage.bit(
+    fault = rehearsal.bit(
         FaultReport("takeover-killed", f"{place_told} {step}", bit, (f"it ended with {ended.returncode}",))
     )
-    stage.steps.append(TimedStep("killed takeover", f"{step} ({when})", began, fault.at))
+    rehearsal.steps.append(TimedStep(f"takeover to {site}, killed", f"{place_told} {step}", began, fault.at))
+    if bit and (step, when) == (PROMOTE, "done"):
+        rehearsal.promoted_at = fault.at  # it died behind the promotion and could not note it
 
 
-def resume_takeover(stage: Rehearsal, site: str) -> Ended:
+def resume_takeover(rehearsal: Rehearsal, site: str) -> Ended:
     """`takeover resume`, to its end."""
-    began = stage.note("act", f"takeover to {site} is resumed")
-    ended = call(stage, site, "takeover", "resume").wait()
-    stage.steps.append(TimedStep("takeover", "resume", began, stage.note("step", "resume done")))
+    began = rehearsal.note("act", f"takeover to {site} is resumed")
+    ended = call(rehearsal, site, "takeover", "resume").wait()
+    rehearsal.steps.append(TimedStep(f"takeover to {site}", "resume", began, rehearsal.note("step", "resume done")))
     return ended

@@ -1,7 +1,7 @@
 """The pictures of a drill's report, as plain SVG: readable on paper, without a script, without anything outside.
 
 received    messages per 100 ms, by the site that sent them, with the faults and acts above
-steps       a bar for each step of each act
+steps       a bar for each step of one act, each act at a scale of its own
 order       which producer's records stand in which order around the break, and where one site ended and the other
             went on
 """
@@ -86,10 +86,8 @@ def _legend(marks: Sequence[Mark], zero: float) -> str:
     return f'<ol class="marks">{"".join(lines)}</ol>'
 
 
-def draw_steps(bars: Sequence[Bar], zero: float) -> str:
-    """A Gantt chart; seconds count from `zero`."""
-    if not bars:
-        return "<p>No act changed a role.</p>"
+def draw_steps(bars: Sequence[Bar], zero: float, origin: str = "the first fault") -> str:
+    """A Gantt chart of one act; seconds count from `zero`, which is called `origin`."""
     start, end = min(bar.began_at for bar in bars), max(bar.ended_at for bar in bars)
     room = WIDTH - _LABEL - 80
     scale = room / max(0.001, end - start)
@@ -101,7 +99,7 @@ def draw_steps(bars: Sequence[Bar], zero: float) -> str:
         parts.append(_rect(left, top, wide, _ROW - 7, "#6e7781"))
         parts.append(_text(left + wide + 5, top + 12, _duration(bar.ended_at - bar.began_at), colour=_QUIET))
     high = len(bars) * _ROW + 24
-    told = f"from {start - zero:+.2f} s to {end - zero:+.2f} s, counted from the first fault"
+    told = f"from {start - zero:+.2f} s to {end - zero:+.2f} s, counted from {origin}"
     parts.append(_text(_LABEL, high - 6, told, colour=_QUIET))
     return _svg(high, parts)
 

@@ -2,7 +2,7 @@
 
 Those that can share a stage (`theatre.py`) come one behind the other. Everything that is chosen follows from the seed:
 the same seed plays the same drills, each under a seed of its own. So a series that was broken off can go on: what has a
-result in its folder is not played again.
+result or an error in its folder is not played again, so that no failure goes unheard because of what came later.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +24,8 @@ from zerotail.errors import Misused, ZerotailError
 
 CLASSES = ("R0", "R1", "R2", "R3")
 _HIGHEST_SEED = 999_999
+SUMMARY, _RESULT, _ERROR = "summary.json", "result.json", "error.txt"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,7 @@ def run_all(
     lines: list[DrillLine] = []
     for number, one in enumerate(planned, start=1):
         folder = files / f"{number:03d}-{one.scenario}-{one.receiver}-{one.seed}"
-        played = _find_played(folder, settings)
-        try:
-            line = _line(one, played or run_one(one, folder), folder)
-        except ZerotailError as error:
-            line = _line_of_failure(one, folder, error.message)
-        except Exception as error:  # noqa: BLE001 - a night of drills does not end with one that nobody expected to break
-            folder.mkdir(exist_ok=True)
-            (folder / "error.txt").write_text(traceback.format_exc())
-            line = _line_of_failure(one, folder, f"{type(error).__name__}: {error}; see error.txt")
+        line = _find_played(one, folder, settings) or _play(one, folder, run_one)
         lines.append(line)
         tell(line)
     found = Counter(line.verdict for line in lines)
@@ -85,24 +80,65 @@ def run_all(
 
 def read_result(folder: Path) -> DrillResult:
     """What a run left in its folder; `Misused` when there is nothing that could be read."""
+    path = folder / _RESULT
+    if not path.exists():
+        played = sorted(one.parent for one in folder.glob(f"*/{_RESULT}"))
+        what = f"{folder} holds no result of a drill"
+        if played:
+            what = f"{folder} holds a series of drills that is not finished: {len(played)} have a result"
+        raise Misused(f"{what}.", code="ZT118", tries=[f"zerotail drill report {one}" for one in played[:1]])
+    return _decoded(path, DrillResult)
+
+
+def find_summary(folder: Path) -> DrillSummary | None:
+    """What a series left in its folder, if it is one and has come to its end."""
+    path = folder / SUMMARY
+    return _decoded(path, DrillSummary) if path.exists() else None
+
+
+def _decoded(path: Path, form: type[T]) -> T:
     try:
-        return msgspec.json.decode((folder / "result.json").read_bytes(), type=DrillResult)
+        return msgspec.json.decode(path.read_bytes(), type=form)
     except (OSError, msgspec.MsgspecError) as error:
-        raise Misused(f"{folder} holds no result of a drill: {error}.", code="ZT118") from error
+        raise Misused(f"{path} cannot be read: {error}.", code="ZT118") from error
 
 
-def _find_played(folder: Path, settings: DrillSettings) -> DrillResult | None:
-    """The result of a drill that this series has played before it was broken off."""
-    if not (folder / "result.json").exists():
-        return None
-    result = read_result(folder)
-    if (result.rate, result.strategy) != (settings.rate, settings.strategy):
+def _play(one: Planned, folder: Path, run_one: Callable[[Planned, Path], DrillResult]) -> DrillLine:
+    try:
+        return _line(one, run_one(one, folder), folder)
+    except ZerotailError as error:
+        why = said = error.message
+    except Exception as error:  # noqa: BLE001 - a night of drills does not end with one that nobody expected to break
+        why, said = f"{type(error).__name__}: {error}; see {_ERROR}", traceback.format_exc()
+    folder.mkdir(exist_ok=True)
+    (folder / _ERROR).write_text(f"{said.rstrip()}\n")
+    return _line_of_failure(one, folder, why)
+
+
+def _find_played(one: Planned, folder: Path, settings: DrillSettings) -> DrillLine | None:
+    """What became of a drill that this series has played before it was broken off."""
+    if (folder / _RESULT).exists():
+        result = read_result(folder)
+        _require_same(folder.parent, result, settings, SCENARIOS[one.scenario].replayed)
+        return _line(one, result, folder)
+    if (folder / _ERROR).exists():
+        last = (folder / _ERROR).read_text().strip().splitlines()[-1:]
+        return _line_of_failure(one, folder, f"{''.join(last)}; see {_ERROR}")
+    return None
+
+
+def _require_same(files: Path, result: DrillResult, settings: DrillSettings, replayed: bool) -> None:
+    """`Misused` when a drill of the series was played with other settings; some scenarios rebuild the state anyway."""
+    wanted = (settings.rate, settings.count, settings.strategy, settings.rebuild_state or replayed)
+    if (result.rate, result.count, result.strategy, result.rebuild_state) != wanted:
+        words = [f"--rate {result.rate:g}", f"--strategy {result.strategy}"]
+        words += [f"--count {result.count}"] if result.count is not None else []
+        words += ["--rebuild-state"] if result.rebuild_state and not replayed else []
         raise Misused(
-            f"{folder.parent} holds a series with --rate {result.rate:g} --strategy {result.strategy}.",
+            f"{files} holds a series with {' '.join(words)}.",
             code="ZT119",
             tries=["--dir D    # another folder, for a new series"],
         )
-    return result
 
 
 def _line(one: Planned, result: DrillResult, folder: Path) -> DrillLine:

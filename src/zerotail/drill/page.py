@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
 
 from zerotail.drill.arrivals import Arrival
 from zerotail.drill.drawing import SITE_COLOURS, Bar, Mark, Told, draw_order, draw_received, draw_steps
-from zerotail.drill.rehearsal import CHANNEL, Event, Rehearsal
+from zerotail.drill.rehearsal import CHANNEL, Event, Rehearsal, TimedStep
 from zerotail.drill.result import DrillResult
+from zerotail.drill.surroundings import time_of_day
 from zerotail.lab.receiver.protocol import Attempt, MessageAttempt, Verdict
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #1b1f24 }
 h1 { font-size: 1.6em; margin-bottom: .2em } h2 { font-size: 1.15em; margin: 2em 0 .4em }
+h3 { font-size: 1em; margin: 1em 0 .3em }
 .quiet { color: #57606a }
 .verdict { display: inline-block; padding: .25em .8em; border: 2px solid; border-radius: 6px; font-weight: 700 }
 .passed { color: #116329 } .failed { color: #a40e26 } .undecided { color: #7d4e00 }
@@ -42,42 +45,65 @@ pre { background: #f6f8fa; padding: .8em; overflow-x: auto; font-size: 12.5px; w
 def write_page(
     path: Path,
     result: DrillResult,
-    stage: Rehearsal,
+    rehearsal: Rehearsal,
     arrivals: Sequence[Arrival],
     attempts: Sequence[Attempt],
-    versions: Mapping[str, str],
+    ran_on: Mapping[str, str],
 ) -> None:
-    """Write the report."""
-    zero = stage.faults[0].at if stage.faults else stage.asked_at or stage.events[0].at
+    """Write the report; `ran_on` names the machine and the versions."""
+    zero, origin = _zero(rehearsal)
     messages = _told(arrivals, attempts)
     title = f"Drill {result.scenario}"
     verdict = path.with_name("verdict.txt")
     sections = [
         f"<h1>{escape(title)}</h1>",
         f'<p><span class="verdict {result.verdict}">{result.verdict.upper()}</span></p>',
-        f'<p class="quiet">Stated beforehand: {escape(result.allowed)}.</p>',
+        f'<p class="quiet">From {escape(result.began_at)} to {escape(result.ended_at)}. '
+        f"Stated beforehand: {escape(result.allowed)}.</p>",
         _figures(result),
         "<h2>What the customer saw</h2>",
         f"<p>Messages received per 100 ms, from {_sites()}. Red lines are faults, dashed ones acts of an operator.</p>",
-        draw_received(messages, _marks(stage.events), zero),
+        draw_received(messages, _marks(rehearsal.events), zero),
         "<h2>Steps of the acts</h2>",
-        draw_steps([Bar(f"{one.act}: {one.step}", one.began_at, one.ended_at) for one in stage.steps], zero),
+        _acts(rehearsal.steps, zero, origin),
         "<h2>Order around the break</h2>",
         "<p>Whose records stand behind the messages, in the order of their numbers; below, which site sent them.</p>",
-        draw_order(messages, _producers(stage)),
+        draw_order(messages, _producers(rehearsal)),
         "<h2>Did the faults bite?</h2>",
         _faults(result),
         "<h2>What the judges say</h2>",
         "<ul>" + "".join(f"<li>{escape(reason)}</li>" for reason in result.reasons) + "</ul>",
         f"<pre>{escape(verdict.read_text())}</pre>" if verdict.exists() else "",
         "<h2>What happened</h2>",
-        _time_line(stage.events, zero),
+        f"<p>Seconds count from {origin}, {escape(time_of_day(zero))}.</p>",
+        _time_line(rehearsal.events, zero),
+        "<h2>Asked for</h2>",
+        _table(_settings(result)),
         "<h2>Run on</h2>",
-        _table([*versions.items(), *_settings(result)]),
-        f"<pre>{escape(stage.config(stage.active).read_text())}</pre>",
+        _table(list(ran_on.items())),
+        "<h2>Configuration</h2>",
+        f"<pre>{escape(rehearsal.config(rehearsal.active).read_text())}</pre>",
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     path.write_text(f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n')
+
+
+def _zero(rehearsal: Rehearsal) -> tuple[float, str]:
+    """The moment from which seconds count, and what it is called."""
+    if rehearsal.faults:
+        return rehearsal.faults[0].at, "the first fault"
+    return (
+        (rehearsal.asked_at, "the command") if rehearsal.asked_at is not None else (rehearsal.scene_at, "the beginning")
+    )
+
+
+def _acts(steps: Sequence[TimedStep], zero: float, origin: str) -> str:
+    """A picture for each act: a takeover of a second cannot be read at the scale of a return that takes a minute."""
+    drawn = [
+        f"<h3>{escape(act)}</h3>" + draw_steps([Bar(x.step, x.began_at, x.ended_at) for x in own], zero, origin)
+        for act, own in groupby(steps, lambda one: one.act)
+    ]
+    return "".join(drawn) or "<p>No act changed a role.</p>"
 
 
 def _told(arrivals: Sequence[Arrival], attempts: Sequence[Attempt]) -> list[Told]:
@@ -102,6 +128,7 @@ def _figures(result: DrillResult) -> str:
         "in doubt": f"{result.in_doubt:,}",
         "acknowledged": f"{result.submitted:,}",
         "received": f"{result.received:,}",
+        **_own(result),
         "fault to command": seconds(result.detect_seconds),
         "command to promoted": seconds(result.promote_seconds),
         "command to first new": seconds(result.takeover_seconds),
@@ -111,19 +138,29 @@ def _figures(result: DrillResult) -> str:
     return f'<div class="figures">{cards}</div>'
 
 
+def _own(result: DrillResult) -> dict[str, str]:
+    """In a series the counts are those of the two sites since they were made; the drill has counts of its own."""
+    if result.own_submitted in (None, result.submitted):
+        return {}
+    return {"of these in this drill": f"{result.own_submitted:,} / {result.own_received:,}"}
+
+
 def _settings(result: DrillResult) -> list[tuple[str, str]]:
     return [
+        ("scenario", result.scenario),
         ("receiver", result.receiver),
         ("instructions per second", f"{result.rate:,.0f}"),
+        ("instructions in all", "as many as it takes" if result.count is None else f"{result.count:,}"),
         ("strategy", result.strategy),
         ("state", "made anew from the journal" if result.rebuild_state else "as the database has it"),
         ("seed", str(result.seed)),
-        ("seconds", f"{result.seconds:.1f}"),
+        ("seconds, with what made both sites ready", f"{result.seconds:.1f}"),
+        ("history", result.history),
     ]
 
 
-def _producers(stage: Rehearsal) -> dict[int, str]:
-    return {number: str(name) for name, number in stage.producers.items()}
+def _producers(rehearsal: Rehearsal) -> dict[int, str]:
+    return {number: str(name) for name, number in rehearsal.producers.items()}
 
 
 def _marks(events: Sequence[Event]) -> list[Mark]:

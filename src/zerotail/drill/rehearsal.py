@@ -1,6 +1,6 @@
 """A disaster rehearsed on real processes: two sites, the example system, a business, a receiver as the judge.
 
-A scenario (`scenarios.py`) says what happens. Here is the stage: the processes of both sites, which of them is active,
+A scenario (`scenarios/`) says what happens. Here is the stage: the processes of both sites, which of them is active,
 what the outside has. The blows that fall on it are in `blows.py`, the acts that change roles in `acts.py`. Everything
 that happens is noted with its time.
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,8 +23,9 @@ from zerotail.config import Configuration, load
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.business import Business
+from zerotail.drill.departure import Departure
 from zerotail.drill.running import Running
-from zerotail.errors import ZerotailError
+from zerotail.errors import Unavailable, ZerotailError
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import FaultReport, start_target
 from zerotail.lab.layout import SITES, Layout
@@ -87,7 +88,7 @@ class Rehearsal:
     tell: Tell
     count: int | None = None
     scale: float = 1.0
-    """How much longer or shorter the waits for messages are than usual."""
+    """How many messages each wait for new ones wants, as a share of the usual number."""
     events: list[Event] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     earlier_faults: list[Fault] = field(default_factory=list)
@@ -103,6 +104,8 @@ class Rehearsal:
     processes: dict[str, Running] = field(default_factory=dict)
     strays: list[Running] = field(default_factory=list)
     """Processes that are not a site's own any more, or not its only ones."""
+    departing: Departure | None = None
+    """Who was at work at the old site when it went on."""
     producers: dict[str, int] = field(default_factory=dict)
     """The numbers of the producers, when the end was read."""
     active: str = SITES[0]
@@ -110,6 +113,10 @@ class Rehearsal:
     asked_at: float | None = None
     promoted_at: float | None = None
     began: float = field(default_factory=time.monotonic)
+    scene_at: float = field(default_factory=time.time)
+    """When both sites were ready and the scene began, in seconds since 1970."""
+    before: tuple[int, int] = (0, 0)
+    """What had been acknowledged and had arrived at the end of the scene before."""
     random: random.Random = field(init=False)
     business: Business = field(init=False)
 
@@ -163,9 +170,9 @@ class Rehearsal:
         self.processes[site] = self.start_process(site, "all", *(["--standby"] if standby else []))
         self.note("start", f"{site}: processes started{', waiting for their turn' if standby else ''}")
 
-    def start_process(self, site: str, *words: str) -> Running:
-        """One `zerotail run` at a site."""
-        return Running.start(self.layout.path, site, self.config(site), self.history, *words)
+    def start_process(self, site: str, *words: str, more: Mapping[str, str] | None = None) -> Running:
+        """One `zerotail run` at a site, with `more` in its environment."""
+        return Running.start(self.layout.path, site, self.config(site), self.history, *words, more=more)
 
     def wait_until_warm(self, site: str) -> None:
         """Return when the processes of a standby could begin at once.
@@ -179,9 +186,22 @@ class Rehearsal:
         finally:
             self.business.rate = rate
 
+    def watch_departure(self, running: Running) -> Departure:
+        """Look from now on when the processes of an old site are gone."""
+        self.forget_departure()
+        self.departing = Departure(running)
+        return self.departing
+
+    def forget_departure(self) -> None:
+        """Look no longer."""
+        if self.departing is not None:
+            self.departing.close()
+        self.departing = None
+
     def end(self) -> None:
         """End whatever of ours still runs."""
         self.business.stop()
+        self.forget_departure()
         self.end_strays()
         for running in self.processes.values():
             running.end()
@@ -246,7 +266,20 @@ class Rehearsal:
         def arrived() -> bool:
             return self.accepted() >= wanted or (self.business.finished and self._is_drained())
 
-        wait_until(f"{count} new messages are accepted", arrived, Deadline.after(PATIENCE_SECONDS), every_seconds=0.05)
+        # At a low rate they are not even given any sooner.
+        deadline = Deadline.after(PATIENCE_SECONDS + (wanted - self.accepted()) / self.business.rate)
+        wait_until(f"{count} new messages are accepted", arrived, deadline, every_seconds=0.05)
+
+    def wait_for_last(self) -> None:
+        """Return when everything that was to be submitted is outside, however long that takes: a standstill is late."""
+        seen, deadline = -1, Deadline.after(PATIENCE_SECONDS)
+        while not (self.business.finished and self._is_drained()):
+            now = self.business.acknowledged + self.accepted()
+            if now != seen:
+                seen, deadline = now, Deadline.after(PATIENCE_SECONDS)
+            if deadline.passed:
+                raise Unavailable(f"not in time: nothing has moved for {PATIENCE_SECONDS:g} s, and not all is outside")
+            time.sleep(0.05)
 
     def falls_silent(self) -> bool:
         """Whether nothing is accepted any more, once what was on its way has arrived."""

@@ -1,4 +1,4 @@
-"""A verdict as a screen of text, and as a value for `--json`.
+"""A verdict as a screen of text (`verdict.txt`), and as a value for programs (`verdict.json`).
 
 The text is for whoever has to decide what to do next: the outcome first, then each broken rule with the
 events that prove it, in the order in which they happened, each with the file and line where it stands.

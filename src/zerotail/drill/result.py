@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,11 @@ class DrillResult:
     reordered: int
     in_doubt: int
     submitted: int
-    """Instructions that were acknowledged behind the gate."""
+    """Instructions that were acknowledged behind the gate, since the two sites were made: in a series they are the same
+    for several drills, and the judges look at all of it.
+    """
     received: int
+    """Messages that arrived, counted likewise."""
     detect_seconds: float | None
     promote_seconds: float | None
     takeover_seconds: float | None
@@ -47,6 +54,14 @@ class DrillResult:
     allowed: str = ""
     """What was stated beforehand."""
     reasons: tuple[str, ...] = ()
+    count: int | None = None
+    """Instructions in all, if that was asked for."""
+    own_submitted: int | None = None
+    """Of `submitted`, those of this drill: behind the end of the one before it. None where there is no such thing."""
+    own_received: int | None = None
+    began_at: str = ""
+    """Date and time with offset; since then the business submits for this drill."""
+    ended_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +88,9 @@ class DrillSummary:
     failed: int
     undecided: int
     lines: tuple[DrillLine, ...]
+
+
+def write_result(path: Path, schema: str, content: DrillResult | DrillSummary) -> None:
+    """Leave a result as a file: what the command answers with `--json`, schema and all."""
+    fields: dict[str, Any] = msgspec.to_builtins(content)
+    path.write_bytes(msgspec.json.encode({"schema": f"zerotail/{schema}/1", **fields}) + b"\n")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import platform
+import json
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import msgspec
 
 from zerotail.core.identity import ChannelName, StageName
 from zerotail.core.verdict import Verdict
@@ -22,10 +20,11 @@ from zerotail.drill.judgement import Counts, conclude, judge
 from zerotail.drill.page import write_page
 from zerotail.drill.reading import chained_bytes
 from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal
-from zerotail.drill.report import verdict_as_text
-from zerotail.drill.result import DrillResult, FaultTold
+from zerotail.drill.report import verdict_as_json, verdict_as_text
+from zerotail.drill.result import DrillResult, FaultTold, write_result
 from zerotail.drill.scenarios import MESSAGES, Scenario
 from zerotail.drill.settling import Settling
+from zerotail.drill.surroundings import machine, time_of_day, versions
 from zerotail.drill.witnesses import write_history
 from zerotail.errors import Misused, ZerotailError
 from zerotail.lab.layout import Layout
@@ -51,7 +50,7 @@ class DrillSettings:
     rebuild_state: bool = False
     """A takeover makes the state anew from the journal, also where the scenario does not ask for it."""
     scale: float = 1.0
-    """How many messages show that the flow goes on, as a share of the usual number."""
+    """How many messages each wait for new ones wants, as a share of the usual number."""
 
 
 @dataclass(slots=True)
@@ -76,21 +75,23 @@ def run_drill(
     """Play the scenario in a lab that was just brought up; files go into `folder`."""
     replayed = settings.rebuild_state or scenario.replayed
     prepare_example(layout, replayed=replayed, strategy=settings.strategy)
-    stage = new_stage(layout, settings, folder, tell)
+    rehearsal = new_stage(layout, settings, folder, tell)
     try:
-        with watch(stage):
-            stage.begin()
-            return play(stage, scenario, settings, folder)
+        with watch(rehearsal):
+            rehearsal.begin()
+            return play(rehearsal, scenario, settings, folder)
     finally:
-        stage.end()
+        rehearsal.end()
 
 
-def play_next(stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path) -> DrillResult:
+def play_next(rehearsal: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path) -> DrillResult:
     """Play one more scenario on a stage; its processes go on, and its history grows."""
-    stage.began = time.monotonic()
-    begin_again(stage)
-    stage.random.seed(settings.seed)
-    return play(stage, scenario, settings, folder, last=False)
+    rehearsal.began = time.monotonic()
+    if settings.count is not None:
+        rehearsal.business.count = rehearsal.business.acknowledged + settings.count
+    begin_again(rehearsal)
+    rehearsal.random.seed(settings.seed)
+    return play(rehearsal, scenario, settings, folder, last=False)
 
 
 def require_unused(folder: Path) -> None:
@@ -111,70 +112,84 @@ def new_stage(layout: Layout, settings: DrillSettings, folder: Path, tell: Tell)
 
 
 def play(
-    stage: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path, *, last: bool = True
+    rehearsal: Rehearsal, scenario: Scenario, settings: DrillSettings, folder: Path, *, last: bool = True
 ) -> DrillResult:
     """Play a scenario on a stage where messages flow, and judge it; with `last` its processes are not needed again."""
     judged = Judged()
     folder.mkdir(parents=True, exist_ok=True)
-    with Settling(stage):
+    rehearsal.scene_at = time.time()
+    rehearsal.steps.clear()  # what made the stage ready is no act of this drill
+    with Settling(rehearsal):
         try:
-            _play_under_load(stage, scenario)
+            _play_under_load(rehearsal, scenario)
         except ZerotailError as error:
             # What stands still is a finding; the judges say what it left behind.
-            stage.findings.append(f"the story ended early: {error.message}")
-            stage.note("finding", stage.findings[-1])
-        stage.business.stop()
-        stage.note("load", f"{stage.business.acknowledged} instructions acknowledged in all")
-        _try_to_drain(stage)
-    if last:
-        stage.end()  # so that the judges have the machine for themselves
+            rehearsal.findings.append(f"the story ended early: {error.message}")
+            rehearsal.note("finding", rehearsal.findings[-1])
+        rehearsal.business.stop()
+        rehearsal.note("load", f"{rehearsal.business.acknowledged} instructions acknowledged in all")
+        _try_to_drain(rehearsal)
+    if last and scenario.afterwards is None:
+        rehearsal.end()  # so that the judges have the machine for themselves
     else:
-        stage.end_strays()
+        rehearsal.end_strays()
     try:
-        _judge(stage, scenario, judged, folder)
+        _judge(rehearsal, scenario, judged, folder)
     except ZerotailError as error:
-        stage.findings.append(f"a site could not be judged: {error.message}")
-    result = _result(scenario, stage, judged, settings, time.monotonic() - stage.began)
+        rehearsal.findings.append(f"a site could not be judged: {error.message}")
+    if scenario.afterwards is not None:
+        _look_afterwards(rehearsal, scenario.afterwards)
+    result = _result(scenario, rehearsal, judged, settings, time.monotonic() - rehearsal.began)
     page = folder / "report.html"
-    result = replace(result, history=str(stage.history), report=str(page))
-    (folder / "result.json").write_bytes(msgspec.json.encode(result))
-    write_page(page, result, stage, judged.arrivals, judged.attempts, versions())
+    result = replace(result, history=str(rehearsal.history), report=str(page))
+    rehearsal.before = (result.submitted, result.received)
+    write_result(folder / "result.json", "drill-run", result)
+    write_page(page, result, rehearsal, judged.arrivals, judged.attempts, machine() | versions(rehearsal.database))
     return result
 
 
-def _play_under_load(stage: Rehearsal, scenario: Scenario) -> None:
+def _play_under_load(rehearsal: Rehearsal, scenario: Scenario) -> None:
     """The scenario begins at a moment that the seed chooses."""
-    before = stage.random.randint(_FEWEST_BEFORE, _MOST_BEFORE)
-    if stage.count is not None:
-        before = min(before, stage.count // 3)
-    stage.wait_for_new(before)
-    time.sleep(stage.random.random() * _LONGEST_DELAY_SECONDS)
-    stage.note("load", f"{stage.business.acknowledged} acknowledged, {stage.accepted()} messages outside")
-    scenario.play(stage)
-    stage.wait_for_new(MESSAGES)
-    if stage.count is not None:
-        stage.wait_for_new(stage.count)
+    before = rehearsal.random.randint(_FEWEST_BEFORE, _MOST_BEFORE)
+    if rehearsal.count is not None:
+        before = min(before, rehearsal.count // 3)
+    rehearsal.wait_for_new(before)
+    time.sleep(rehearsal.random.random() * _LONGEST_DELAY_SECONDS)
+    rehearsal.note("load", f"{rehearsal.business.acknowledged} acknowledged, {rehearsal.accepted()} messages outside")
+    scenario.play(rehearsal)
+    rehearsal.wait_for_new(MESSAGES)
+    if rehearsal.count is not None:
+        rehearsal.wait_for_last()
 
 
-def _try_to_drain(stage: Rehearsal) -> None:
+def _look_afterwards(rehearsal: Rehearsal, look: Callable[[Rehearsal], None]) -> None:
     try:
-        stage.drain()
+        look(rehearsal)
     except ZerotailError as error:
-        stage.findings.append(f"the flow did not come to rest: {error.message}")
+        rehearsal.findings.append(f"the old site did not come back: {error.message}")
+        rehearsal.note("finding", rehearsal.findings[-1])
 
 
-def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged, folder: Path) -> None:
+def _try_to_drain(rehearsal: Rehearsal) -> None:
+    try:
+        rehearsal.drain()
+    except ZerotailError as error:
+        rehearsal.findings.append(f"the flow did not come to rest: {error.message}")
+
+
+def _judge(rehearsal: Rehearsal, scenario: Scenario, judged: Judged, folder: Path) -> None:
     deadline = Deadline.after(_PATIENCE_SECONDS)
-    judged.attempts = tuple(stage.receiver.attempts(deadline=deadline))
-    acknowledged = stage.business.acknowledged
-    judged.counts = judge(stage.database, acknowledged, ChannelName(CHANNEL), judged.attempts)
+    judged.attempts = tuple(rehearsal.receiver.attempts(deadline=deadline))
+    acknowledged = rehearsal.business.acknowledged
+    judged.counts = judge(rehearsal.database, acknowledged, ChannelName(CHANNEL), judged.attempts)
     if scenario.is_planned:
-        stage.promise("a planned change leaves nothing in doubt", judged.counts.in_doubt == stage.in_doubt)
-    stage.in_doubt = judged.counts.in_doubt
-    numbers = write_history(stage, judged.attempts)
-    stage.producers = {str(name): int(number) for name, number in numbers.items()}
-    began_at = stage.events[0].at
-    judged.arrivals = tuple(read_arrivals(stage.database, judged.attempts, StageName(STAGE), CHANNEL, began_at))
+        rehearsal.promise("a planned change leaves nothing in doubt", judged.counts.in_doubt == rehearsal.in_doubt)
+    rehearsal.in_doubt = judged.counts.in_doubt
+    numbers = write_history(rehearsal, judged.attempts)
+    rehearsal.producers = {str(name): int(number) for name, number in numbers.items()}
+    judged.arrivals = tuple(
+        read_arrivals(rehearsal.database, judged.attempts, StageName(STAGE), CHANNEL, rehearsal.scene_at)
+    )
     expect = Expect(
         faults=len(scenario.faults),
         work_during_faults=False,
@@ -182,66 +197,68 @@ def _judge(stage: Rehearsal, scenario: Scenario, judged: Judged, folder: Path) -
         standby=False,
         fenced_process_limit=None,
     )
-    judged.checked = check(stage.history, expect, content_of=lambda segment: chained_bytes(segment, numbers))
+    judged.checked = check(rehearsal.history, expect, content_of=lambda segment: chained_bytes(segment, numbers))
     (folder / "verdict.txt").write_text(verdict_as_text(judged.checked))
-
-
-def versions() -> dict[str, str]:
-    """What the drill ran on."""
-    from importlib.metadata import version
-
-    parts = ("zerotail", "pyspark", "confluent-kafka", "psycopg")
-    return {"python": platform.python_version(), **{part: version(part) for part in parts}}
+    (folder / "verdict.json").write_text(json.dumps(verdict_as_json(judged.checked)) + "\n")
 
 
 def _result(
-    scenario: Scenario, stage: Rehearsal, judged: Judged, settings: DrillSettings, seconds: float
+    scenario: Scenario, rehearsal: Rehearsal, judged: Judged, settings: DrillSettings, seconds: float
 ) -> DrillResult:
     # Of a planned change, what counts is what was given when the other site had begun.
-    since = stage.fault_at or stage.promoted_at or stage.asked_at
+    since = rehearsal.fault_at or rehearsal.promoted_at or rehearsal.asked_at
     new = [one.arrived_at for one in judged.arrivals if since is not None and one.given_at > since]
     first = min(new, default=None)
-    counts = judged.counts or Counts(stage.business.acknowledged, 0, 0, 0, 0, 0, ())
-    open_ends = _open_ends(scenario, stage, first)
+    counts = judged.counts or Counts(rehearsal.business.acknowledged, 0, 0, 0, 0, 0, ())
+    open_ends = _open_ends(scenario, rehearsal, first)
     checked = judged.checked
     rules = [f"{one.rule}: {one.says} ({one.count} times)" for one in checked.violations] if checked else []
     doubts = [f"open: {one.says}" for one in checked.doubts] if checked else ["open: nothing was checked"]
-    after = None if stage.fault_at is not None and (stage.asked_at or 0) < stage.fault_at else stage.asked_at
+    after = (
+        None
+        if rehearsal.fault_at is not None and (rehearsal.asked_at or 0) < rehearsal.fault_at
+        else rehearsal.asked_at
+    )
     return DrillResult(
         scenario=scenario.name,
         seed=settings.seed,
-        verdict=conclude(judged.counts, checked, stage.findings, open_ends),
+        verdict=conclude(judged.counts, checked, rehearsal.findings, open_ends),
         lost=counts.lost,
         duplicated=counts.duplicated,
         reordered=counts.reordered,
         in_doubt=counts.in_doubt,
         submitted=counts.submitted,
         received=counts.received,
-        detect_seconds=_between(stage.fault_at, after),
-        promote_seconds=_between(after, stage.promoted_at),
+        detect_seconds=_between(rehearsal.fault_at, after),
+        promote_seconds=_between(after, rehearsal.promoted_at),
         takeover_seconds=_between(after, first),
-        outage_seconds=_between(stage.fault_at, first),
+        outage_seconds=_between(rehearsal.fault_at, first),
         faults=tuple(
             FaultTold(f"{fault.report.fault} {fault.report.target}", fault.report.bit, fault.report.evidence)
-            for fault in stage.faults
+            for fault in rehearsal.faults
         ),
         history="",
         report="",
-        receiver=stage.layout.receiver_class,
-        rate=stage.rate,
+        receiver=rehearsal.layout.receiver_class,
+        rate=rehearsal.rate,
         seconds=round(seconds, 1),
         strategy=settings.strategy,
         rebuild_state=settings.rebuild_state or scenario.replayed,
         allowed=scenario.allowed,
-        reasons=(*stage.findings, *rules, *open_ends, *doubts, *counts.evidence),
+        reasons=(*rehearsal.findings, *rules, *open_ends, *doubts, *counts.evidence),
+        count=settings.count,
+        own_submitted=counts.submitted - rehearsal.before[0],
+        own_received=counts.received - rehearsal.before[1] if judged.counts else None,
+        began_at=time_of_day(rehearsal.scene_at),
+        ended_at=time_of_day(time.time()),
     )
 
 
-def _open_ends(scenario: Scenario, stage: Rehearsal, first: float | None) -> list[str]:
+def _open_ends(scenario: Scenario, rehearsal: Rehearsal, first: float | None) -> list[str]:
     """What leaves the verdict open."""
-    told = [f"{fault.report.fault} {fault.report.target}" for fault in stage.faults if not fault.report.bit]
+    told = [f"{fault.report.fault} {fault.report.target}" for fault in rehearsal.faults if not fault.report.bit]
     reasons = [f"open: {one} did not bite" for one in told]
-    fell = [fault.report.fault for fault in stage.faults]
+    fell = [fault.report.fault for fault in rehearsal.faults]
     reasons += [
         f"open: the fault {wanted} was never there"
         for wanted in scenario.faults

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +32,13 @@ class Running:
     _heard: int = 0
 
     @classmethod
-    def start(cls, lab: Path, site: str, config: Path, history: Path, *words: str) -> Running:
+    def start(
+        cls, lab: Path, site: str, config: Path, history: Path, *words: str, more: Mapping[str, str] | None = None
+    ) -> Running:
         """Start `zerotail run WORDS` at a site; senders write their releases into `history`.
 
         They carry the mark of the lab, so that whoever takes it down finds them, too; and what they had in scratch
-        files when they were killed goes with it.
+        files when they were killed goes with it. `more` goes into their environment.
         """
         scratch = lab / "scratch"
         scratch.mkdir(exist_ok=True)
@@ -50,7 +53,9 @@ class Running:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 env=marked_environment(
-                    lab, f"{site}.zerotail", {HISTORY_VARIABLE: str(history), "TMPDIR": str(scratch)}
+                    lab,
+                    f"{site}.zerotail",
+                    {HISTORY_VARIABLE: str(history), "TMPDIR": str(scratch), **(more or {})},
                 ),
             )
         return cls(site, process, log, standby="--standby" in words)
@@ -85,14 +90,18 @@ class Running:
             said = " / ".join(self.said().strip().splitlines()[-3:])
             raise Unavailable(f"the processes of {self.site} did not say “{' and '.join(words)}” but: {said[-400:]}")
 
+    def members(self) -> list[int]:
+        """The process ids of all of them that live."""
+        return session_members(self.process.pid)
+
     def signal(self, number: Signals) -> int:
         """Send a signal to every one of them; how many there are."""
-        return self._send(session_members(self.process.pid), number)
+        return self._send(self.members(), number)
 
     def signal_flow(self, number: Signals) -> int:
         """Send a signal to those that run producers and stages, and not to the emitter; how many there are."""
-        spared = {self.process.pid, *(pid for pid in session_members(self.process.pid) if _is_emitter(pid))}
-        return self._send([pid for pid in session_members(self.process.pid) if pid not in spared], number)
+        spared = {self.process.pid, *(pid for pid in self.members() if _is_emitter(pid))}
+        return self._send([pid for pid in self.members() if pid not in spared], number)
 
     def _send(self, members: list[int], number: Signals) -> int:
         for pid in members:

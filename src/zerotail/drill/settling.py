@@ -27,13 +27,13 @@ _ANSWER_SECONDS = 3.0
 class Settling:
     """Looks again and again, from a thread of its own."""
 
-    def __init__(self, stage: Rehearsal) -> None:
-        self._stage = stage
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._rehearsal = rehearsal
         self._stop = Event()
         self._thread = Thread(target=self._work, name="settling", daemon=True)
 
     def __enter__(self) -> Settling:
-        if self._stage.layout.receiver_class == "R3":
+        if self._rehearsal.layout.receiver_class == "R3":
             self._thread.start()
         return self
 
@@ -48,7 +48,7 @@ class Settling:
                 self._settle()
 
     def _settle(self) -> None:
-        database = Session(self._stage.database, "zerotail drill", patience_seconds=_ANSWER_SECONDS)
+        database = Session(self._rehearsal.database, "zerotail drill", patience_seconds=_ANSWER_SECONDS)
         try:
             listed = database.read(doubt.read_open_doubts)
             found = [one for one in listed if not one.settled] if isinstance(listed, list) else []
@@ -58,10 +58,10 @@ class Settling:
             database.close()
 
     def _decision(self, lane: Lane, numbers: list[EmissionNumber]) -> Callable[[Connection], None]:
-        totals = {one.partition: one.highest for one in self._stage.totals()}
+        totals = {one.partition: one.highest for one in self._rehearsal.totals()}
         arrived = [number for number in numbers if number <= totals.get(lane.partition, 0)]
         missing = numbers[len(arrived) :]
-        self._stage.note(
+        self._rehearsal.note(
             "act",
             f"doubts of {lane.channel}/{lane.partition}, {numbers[0]} to {numbers[-1]}: {len(arrived)} had arrived",
         )

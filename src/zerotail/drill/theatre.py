@@ -35,7 +35,7 @@ class Theatre:
     """Where the witnesses of each stage write."""
     settings: DrillSettings
     tell: Tell = lambda _line: None
-    _stage: Rehearsal | None = None
+    _rehearsal: Rehearsal | None = None
     _kind: Kind | None = None
     _scenes: int = 0
     _built: ExitStack = field(default_factory=ExitStack)
@@ -49,20 +49,20 @@ class Theatre:
     def play(self, scenario: Scenario, receiver: str, seed: int, folder: Path) -> DrillResult:
         """Play a scene; its files go into `folder`."""
         kind = (receiver, self.settings.rebuild_state or scenario.replayed)
-        if self._stage is None or kind != self._kind or self._scenes == _MOST_SCENES:
+        if self._rehearsal is None or kind != self._kind or self._scenes == _MOST_SCENES:
             self.leave()
-            self._stage = self._build(kind)
+            self._rehearsal = self._build(kind)
         self._scenes += 1
         with ExitStack() as unless_it_went_well:
             unless_it_went_well.callback(self.leave)
-            result = play_next(self._stage, scenario, replace(self.settings, seed=seed), folder)
+            result = play_next(self._rehearsal, scenario, replace(self.settings, seed=seed), folder)
             if result.verdict != Outcome.FAILED.value:
                 unless_it_went_well.pop_all()
         return result
 
     def leave(self) -> None:
         """Take the stage down, if there is one."""
-        self._stage, self._scenes = None, 0
+        self._rehearsal, self._scenes = None, 0
         self._built.close()
 
     def _build(self, kind: Kind) -> Rehearsal:
@@ -70,11 +70,11 @@ class Theatre:
         lab = temporary_lab(lambda where: LabSettings(where, receiver_class=receiver, partitions=_PARTITIONS))
         layout = self._built.enter_context(lab)
         prepare_example(layout, replayed=replayed, strategy=self.settings.strategy)
-        stage = new_stage(layout, self.settings, unused_folder(self.folder), self.tell)
-        self._built.callback(stage.end)
-        stage.begin()
-        stage.business.stop()
-        return stage
+        rehearsal = new_stage(layout, self.settings, unused_folder(self.folder), self.tell)
+        self._built.callback(rehearsal.end)
+        rehearsal.begin()
+        rehearsal.business.stop()
+        return rehearsal
 
 
 def unused_folder(folder: Path) -> Path:

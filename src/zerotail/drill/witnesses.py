@@ -80,19 +80,19 @@ class Clock:
         return round(unix_seconds * 1e9) - self._offset
 
 
-def write_history(stage: Rehearsal, attempts: Iterable[Attempt]) -> dict[ProducerName, ProducerNumber]:
+def write_history(rehearsal: Rehearsal, attempts: Iterable[Attempt]) -> dict[ProducerName, ProducerNumber]:
     """Write everything that is known when the flow is drained; the numbers of the producers."""
     clock = Clock()
-    with session(stage.database, Deadline.after(_PATIENCE_SECONDS)) as active:
+    with session(rehearsal.database, Deadline.after(_PATIENCE_SECONDS)) as active:
         names = read_producers(active)
-        databases = [*_epochs(stage, active, clock), *_doubts(active)]
-        read = read_site(active, stage.configuration(stage.active), stage.active, "active")
-        other = _other_site(stage, active, read)
-    _write(stage.history, "run", [*_declared(stage, names), *_faults(stage, clock)])
-    _write(stage.history, "business", stage.business.noted)
-    _write(stage.history, "receiver", (one for attempt in attempts for one in _attempt(attempt, clock)))
-    _write(stage.history, "databases", databases)
-    _write(stage.history, "reader", [*read.events, *other])
+        databases = [*_epochs(rehearsal, active, clock), *_doubts(active)]
+        read = read_site(active, rehearsal.configuration(rehearsal.active), rehearsal.active, "active")
+        other = _other_site(rehearsal, active, read)
+    _write(rehearsal.history, "run", [*_declared(rehearsal, names), *_faults(rehearsal, clock)])
+    _write(rehearsal.history, "business", rehearsal.business.noted)
+    _write(rehearsal.history, "receiver", (one for attempt in attempts for one in _attempt(attempt, clock)))
+    _write(rehearsal.history, "databases", databases)
+    _write(rehearsal.history, "reader", [*read.events, *other])
     return {name: number for number, name in names.items()}
 
 
@@ -106,9 +106,9 @@ def _write(folder: Path, recorder: str, events: Iterable[AnyEvent]) -> None:
             file.write(_encoder.encode(msgspec.structs.replace(event, recorder=recorder, sequence=sequence)) + b"\n")
 
 
-def _declared(stage: Rehearsal, names: dict[ProducerNumber, ProducerName]) -> Iterator[AnyEvent]:
-    channel = stage.configuration(stage.active).channels[ChannelName(CHANNEL)]
-    receiver: Any = stage.layout.receiver_class
+def _declared(rehearsal: Rehearsal, names: dict[ProducerNumber, ProducerName]) -> Iterator[AnyEvent]:
+    channel = rehearsal.configuration(rehearsal.active).channels[ChannelName(CHANNEL)]
+    receiver: Any = rehearsal.layout.receiver_class
     window = min(channel.batch, channel.doubt_window) if receiver == ReceiverClass.R3 else None  # type: ignore[union-attr]
     yield StageDeclared(time=1, stage=StageName(STAGE), producers=tuple(names.values()))
     yield ChannelDeclared(
@@ -116,8 +116,8 @@ def _declared(stage: Rehearsal, names: dict[ProducerNumber, ProducerName]) -> It
     )
 
 
-def _faults(stage: Rehearsal, clock: Clock) -> Iterator[AnyEvent]:
-    for number, fault in enumerate((*stage.earlier_faults, *stage.faults), start=1):
+def _faults(rehearsal: Rehearsal, clock: Clock) -> Iterator[AnyEvent]:
+    for number, fault in enumerate((*rehearsal.earlier_faults, *rehearsal.faults), start=1):
         name = f"{fault.report.fault} {number}"
         yield FaultBegan(
             time=clock.at(fault.at),
@@ -151,14 +151,14 @@ def _attempt(attempt: Attempt, clock: Clock) -> Iterator[AnyEvent]:
             yield ChannelClaimed(**common)
 
 
-def _epochs(stage: Rehearsal, active: Connection, clock: Clock) -> Iterator[AnyEvent]:
+def _epochs(rehearsal: Rehearsal, active: Connection, clock: Clock) -> Iterator[AnyEvent]:
     opened_at: dict[int, float] = dict(active.execute(_OPENED).fetchall())
     for row in read_standing(active).lineage.rows:
         # The row says what holds now. An epoch that follows a change of roles begins exposed, always.
         exposed = row.cause not in ("start", "timeline")
         yield _opened(row, clock.at(opened_at[row.epoch]), exposed=exposed)
-        if exposed and row.durability.value == "gated" and row.epoch in stage.gated_at:
-            seen_at, behind = stage.gated_at[row.epoch]
+        if exposed and row.durability.value == "gated" and row.epoch in rehearsal.gated_at:
+            seen_at, behind = rehearsal.gated_at[row.epoch]
             yield ModeChanged(time=clock.at(seen_at), epoch=row.epoch, site=row.site, mode="gated", lsn=behind)
 
 
@@ -191,14 +191,14 @@ def _doubts(active: Connection) -> Iterator[DoubtListed]:
         )
 
 
-def _other_site(stage: Rehearsal, active: Connection, ours: SiteRead) -> list[AnyEvent]:
+def _other_site(rehearsal: Rehearsal, active: Connection, ours: SiteRead) -> list[AnyEvent]:
     """The site that is not active: a standby that has caught up, a deposed primary, or lost."""
-    site = stage.standby
+    site = rehearsal.standby
     try:
-        with session(stage.dsn(site), Deadline.after(3)) as other:
+        with session(rehearsal.dsn(site), Deadline.after(3)) as other:
             standing = read_standing(other)
             if standing.timeline is not None:
-                theirs = read_site(other, stage.configuration(site), site, "deposed")
+                theirs = read_site(other, rehearsal.configuration(site), site, "deposed")
                 return [*theirs.events, *divergent(theirs.segments, ours.segments)]
             (wanted,) = one_row(active, _WRITTEN)
             wait_until(
@@ -206,6 +206,6 @@ def _other_site(stage: Rehearsal, active: Connection, ours: SiteRead) -> list[An
                 lambda: int(one_row(other, _REPLAYED)[0]) >= wanted,
                 Deadline.after(_CATCH_UP_SECONDS),
             )
-            return read_site(other, stage.configuration(site), site, "standby").events
+            return read_site(other, rehearsal.configuration(site), site, "standby").events
     except Unavailable:
         return [FinalSite(site=SiteName(site), role="lost")]

@@ -42,8 +42,8 @@ class Followed:
     appended: int = 0
     missing: int | None = None
     """Records of the journal that the topic still lacks; None when nobody could tell."""
-    decided_at: int | None = None
-    """When the last segment that the topic holds was decided, in microseconds; None when nothing was appended."""
+    missing_since: int | None = None
+    """When the oldest of them was journaled, in microseconds; None when nothing is missing, or nobody could tell."""
     waits_for: str = ""
 
 
@@ -78,22 +78,20 @@ def append_behind(
 ) -> Story[Followed]:
     """The same for a topic whose end is known; nothing at all when more than `at_most` records are missing."""
     producer, serial, appended = end.producer, end.serial, 0
-    decided_at: int | None = None
     while True:
         journal = yield FindPlace(stage.name, stage.partition, producer, serial, limit)
         if not isinstance(journal, JournalRead):
-            return Followed(appended, None, decided_at, "the database does not answer")
+            return Followed(appended, waits_for="the database does not answer")
         if not journal.segments:
-            return Followed(appended, 0, decided_at)
-        missing = journal.head.next_position - journal.first_position
+            return Followed(appended, 0)
+        missing, since = journal.head.next_position - journal.first_position, journal.segments[0].decided_at
         if at_most is not None and missing > at_most:
-            return Followed(appended, missing, decided_at)
+            return Followed(appended, missing, since)
         records = records_behind(journal)
         if not isinstance((yield SendRecords(topic, stage.partition, records)), Done):
-            return Followed(appended, missing, decided_at, "Kafka does not answer")
+            return Followed(appended, missing, since, "Kafka does not answer")
         producer, serial = records.producers[-1], records.serials[-1]
         appended += len(records.serials)
-        decided_at = journal.segments[-1].decided_at
 
 
 def records_behind(journal: JournalRead) -> Batch:
@@ -106,10 +104,10 @@ def records_behind(journal: JournalRead) -> Batch:
     for segment, of_segment in zip(journal.segments, journal.values, strict=True):
         require_rows(segment, of_segment)
         skip = max(0, journal.first_position - segment.first_position)
-        names = [(producer, Serial(first + step)) for producer, first, count in segment.runs for step in range(count)]
-        producers += [producer for producer, _ in names[skip:]]
-        serials += [serial for _, serial in names[skip:]]
-        epochs += [segment.epoch] * (len(names) - skip)
+        left = segment.records[skip:]
+        producers += [producer for producer, _ in left]
+        serials += [serial for _, serial in left]
+        epochs += [segment.epoch] * len(left)
         digests += segment.digests[skip:]
         values += of_segment[skip:]
     return Batch(producers, serials, epochs, digests, values)

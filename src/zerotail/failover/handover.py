@@ -12,8 +12,10 @@ Killed anywhere: before 4 the source goes on, after 4 a takeover at either site 
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from zerotail.core.epoch import Durability, Phase
-from zerotail.core.identity import SiteName
+from zerotail.core.identity import Epoch, SiteName
 from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.failover.rejoin import is_standby_of
@@ -54,7 +56,9 @@ def hand_over(pipeline: Pipeline, source: SiteName, target: SiteName, target_num
     down = yield ShutDown(source)
     if not isinstance(down, Done):
         reason = f": {down.reason}" if isinstance(down, Refused) else ""
-        raise Unfinished(f"the database of {source} did not shut down{reason}", code="ZT421")
+        yield from _give_up(
+            source, there.standing.epoch, f"the database of {source} did not shut down{reason}", "ZT421"
+        )
     # 5
     here = yield ObserveSite(target)
     if not isinstance(here, SiteObserved) or here.flushed < down.position:
@@ -83,11 +87,16 @@ def _drain(source: SiteName, there: SiteObserved) -> Story[None]:
         if silent == _SILENT_LOOKS:
             break
         yield Pause(f"{source} drains")
+    yield from _give_up(source, epoch, f"{source} did not drain in time", "ZT424")
+
+
+def _give_up(source: SiteName, epoch: Epoch, what: str, code: str) -> Story[NoReturn]:
+    """Let the source take submissions again, if it answers, and say what became of it."""
     live = yield ChangeEpoch(source, epoch, phase=Phase.LIVE)
     if isinstance(live, Done):
-        raise Unfinished(f"{source} did not drain in time; it goes on as before", code="ZT424")
+        raise Unfinished(f"{what}; it goes on as before", code=code)
     raise Unfinished(
-        f"{source} did not drain in time and does not answer; it takes no submissions until it is live again",
+        f"{what} and does not answer; it takes no submissions until it is live again",
         code="ZT425",
         tries=(f"zerotail takeover plan --to {source}", "zerotail handover resume"),
     )

@@ -21,16 +21,15 @@ from __future__ import annotations
 from zerotail.core.epoch import Durability, works_at
 from zerotail.core.identity import SiteName
 from zerotail.errors import Refused as NotAllowed
-from zerotail.errors import Unavailable, Unfinished
+from zerotail.errors import Unavailable
+from zerotail.failover.steps import StepNumbers, require_done
 from zerotail.flow.gate import wait_for_gate
 from zerotail.ports import (
     ChangeEpoch,
     CopyDatabase,
-    Done,
     KeepTail,
     ObserveSite,
     RecordRejoined,
-    Refused,
     SiteObserved,
     Standing,
     Story,
@@ -55,19 +54,19 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
             raise NotAllowed(
                 f"the database of {site} does not answer, so nobody knows whether it has gone on alone",
                 code="ZT413",
-                tries=(f"zerotail rejoin run --accept-lost-database {site}",),
+                tries=(f"zerotail rejoin plan --site {site}",),
             )
         if isinstance(seen, SiteObserved):
             require_nothing_released(site, seen.standing, standing)
             # 2
             kept = yield KeepTail(site, active)
-            _require_done(kept, "keep the tail")
+            require_done(kept, "keep the tail", _step(site))
             replaced = (seen.standing.epoch, kept.position)
         # 3
         noted = yield RecordRejoined(active, site, standing.epoch)
-        _require_done(noted, "note the return")
+        require_done(noted, "note the return", _step(site))
         # 4
-        _require_done((yield CopyDatabase(site, active, replaced)), "copy the database")
+        require_done((yield CopyDatabase(site, active, replaced)), "copy the database", _step(site))
     # 5
     standing = yield from _require_active(active)
     if standing.lineage.current.durability is Durability.EXPOSED:
@@ -76,7 +75,7 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
             raise Unavailable(f"the database of {active} does not answer", code="ZT410")
         yield from wait_for_gate(standing.asker, seen.flushed)
         changed = yield ChangeEpoch(active, standing.epoch, durability=Durability.GATED)
-        _require_done(changed, "go back to gated")
+        require_done(changed, "go back to gated", _step(site))
         yield from wait_for_gate(standing.asker, changed.position)
     return True
 
@@ -116,7 +115,5 @@ def _require_active(active: SiteName) -> Story[Standing]:
     return standing
 
 
-def _require_done(answer: object, what: str) -> None:
-    if not isinstance(answer, Done):
-        reason = f": {answer.reason}" if isinstance(answer, Refused) else ""
-        raise Unfinished(f"could not {what}{reason}", code="ZT412", tries=("zerotail rejoin plan",))
+def _step(site: SiteName) -> StepNumbers:
+    return StepNumbers("ZT412", unknown="ZT415", unanswered="ZT412", tries=(f"zerotail rejoin plan --site {site}",))

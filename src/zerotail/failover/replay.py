@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from zerotail.core.chain import Chain
 from zerotail.core.emission import Owed
 from zerotail.core.head import Head, Segment
-from zerotail.core.identity import Serial
 from zerotail.errors import Broken
 from zerotail.flow.apply import Order, SpoiledError, apply_opened, open_order
 from zerotail.flow.stage import Stage
@@ -31,10 +30,10 @@ class Replay:
     def apply(self, segment: Segment, values: Sequence[bytes]) -> Owed:
         """Apply one segment; `Broken` when it does not give the recorded hashes."""
         require_rows(segment, values)
-        names = [(producer, Serial(first + step)) for producer, first, count in segment.runs for step in range(count)]
+        records = segment.records
         order = Order(
-            [producer for producer, _ in names],
-            [serial for _, serial in names],
+            [producer for producer, _ in records],
+            [serial for _, serial in records],
             segment.digests,
             values,
             segment.decided,

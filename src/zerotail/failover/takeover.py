@@ -5,10 +5,11 @@
     act       step by step, each idempotent and noted, so that it can be interrupted anywhere and run again
     report    what was done
 
-Steps: 1 decide, 2 fence what can be fenced, 3 promote, 4 open the epoch with the cuts (the first write of
-the new history), 5 rebuild by replay and compare the hashes, 6 store where stages begin to read, 7 claim
-the lanes at receivers that remember, 8 go live (an epoch that promises the gate: behind it). Until a
-standby is attached again the epoch is exposed; see `rejoin.py`.
+Steps (`core.takeover.Step`): 1 stop waiting for a standby that is out (only whoever goes on alone), 2 fence
+what can be fenced, 3 promote, 4 open the epoch with the cuts (the first write of the new history), 5 rebuild
+by replay and compare the hashes, 6 store where stages begin to read, 7 claim the lanes at receivers that
+remember, 8 go live (an epoch that promises the gate: behind it). Until a standby is attached again the epoch
+is exposed; see `rejoin.py`.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from zerotail.core import takeover as plans
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, topic_at
 from zerotail.core.head import Head, first_head
-from zerotail.core.identity import ProducerNumber, SegmentNumber, SiteName, StageName, TopicName
+from zerotail.core.identity import ChannelName, ProducerNumber, SegmentNumber, SiteName, StageName, TopicName
 from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.core.takeover import SiteView, Step, Strategy, TakeoverPlan
-from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.failover.follow import Followed, append_behind
 from zerotail.failover.replay import Replay
+from zerotail.failover.steps import StepNumbers, require_done
 from zerotail.flow.gate import wait_for_gate
 from zerotail.flow.stage import Stage
 from zerotail.ports import (
@@ -53,9 +54,11 @@ from zerotail.ports import (
     StoreStart,
     Story,
     TopicRestored,
+    Unreachable,
 )
 
 _SHORT_TAIL = 50_000
+_STEP = StepNumbers("ZT432", unknown="ZT404", unanswered="ZT405", tries=("zerotail takeover status",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +114,9 @@ def take_over(
 
 
 def expose(pipeline: Pipeline, site: SiteName, site_number: int, other: SiteName) -> Story[TakeoverReport]:
-    """Go on without the other site, by the operator's statement that it is out.
-
-    Commits must stop waiting for it first: one that waits holds the rows that the new epoch has to change.
-    """
+    """Go on without the other site, by the operator's statement that it is out."""
     view = yield from observe_site(site, site_number)
-    plan = plans.plan_exposure(view)
-    if not plan.done:
-        _require_done((yield StopWaiting(site)), f"let commits of {site} return without {other}")
-    return (yield from carry_out(pipeline, plan, other, f"{other} is out"))
+    return (yield from carry_out(pipeline, plans.plan_exposure(view), other, f"{other} is out"))
 
 
 def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
@@ -136,14 +133,18 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
     replayed = refilled = read = 0
     for step in plan.steps:
         match step:
+            case Step.STOP_WAITING:
+                require_done(
+                    (yield StopWaiting(plan.site)), f"let commits of {plan.site} return without {other}", _STEP
+                )
             case Step.FENCE:
                 # Not fatal: the gate keeps a site that is still alive from releasing anything new.
                 unfenced = not isinstance((yield FenceSite(other)), Done)
             case Step.PROMOTE:
-                _require_done((yield Promote(plan.site)), f"promote the database of {plan.site}")
+                require_done((yield Promote(plan.site)), f"promote the database of {plan.site}", _STEP)
             case Step.OPEN_EPOCH:
                 opened = yield OpenEpoch(plan.site, plan.expected, plan.epoch, plan.durability, plan.cause, operator)
-                _require_done(opened, f"open epoch {plan.epoch}")
+                require_done(opened, f"open epoch {plan.epoch}", _STEP)
             case Step.REBUILD:
                 for stage in pipeline.stages:
                     if stage.name in pipeline.stored:
@@ -159,7 +160,7 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
             case Step.GO_LIVE:
                 yield from _gate_the_epoch(plan)
                 live = yield ChangeEpoch(plan.site, plan.epoch, phase=Phase.LIVE)
-                _require_done(live, f"take epoch {plan.epoch} live")
+                require_done(live, f"take epoch {plan.epoch} live", _STEP)
         yield RecordStep(plan.site, plan.epoch, step.value)
     return TakeoverReport(plan, unfenced, replayed, refilled, read)
 
@@ -223,7 +224,7 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool
         read += _read_for(end)
     if isinstance(end, LogEnd):
         stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)
-        _require_done(stored, f"store where {stage.name} begins")
+        require_done(stored, f"store where {stage.name} begins", _STEP)
     return Filled(followed.appended, read)
 
 
@@ -257,28 +258,22 @@ def _append_tail(stage: Stage, topic: TopicName, end: LogEnd, strategy: Strategy
 
 
 def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:
-    """Step 7: shut out older senders now. A receiver that does not answer is claimed by its emitter later.
+    """Step 7: shut out older senders now. A receiver that does not answer is claimed by its emitter later, and asked
+    once only: everybody waits for this step, and a channel may have many lanes.
 
     Only an exposed epoch may be shown to receivers before its claim is behind the gate; see `flow/emit.py`.
     """
     if plan.durability is Durability.GATED:
         return
+    silent: set[ChannelName] = set()
     for lane, receiver in pipeline.lanes.items():
-        if receiver.remembers:
-            claimed = yield ClaimLane(lane)
-            if isinstance(claimed, LaneClaimed) and claimed.standing.epoch == plan.epoch:
-                welcome = yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation)
-                if isinstance(welcome, Welcome):
-                    receivers.require_own_lineage(lane, claimed.standing.lineage, welcome)
-
-
-def _require_done(answer: object, what: str) -> None:
-    match answer:
-        case Done():
-            return
-        case Refused():
-            raise NotAllowed(f"could not {what}: {answer.reason}", code="ZT432")
-        case Indefinite():
-            raise Unfinished(f"nobody knows whether it was possible to {what}", code="ZT404")
-        case _:
-            raise Unfinished(f"could not {what}: no answer", code="ZT405")
+        if not receiver.remembers or lane.channel in silent:
+            continue
+        claimed = yield ClaimLane(lane)
+        if not isinstance(claimed, LaneClaimed) or claimed.standing.epoch != plan.epoch:
+            continue
+        match (yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation)):
+            case Welcome() as welcome:
+                receivers.require_own_lineage(lane, claimed.standing.lineage, welcome)
+            case Unreachable() | Indefinite():
+                silent.add(lane.channel)

@@ -31,7 +31,8 @@ _UNKNOWN = (
 )
 # A fatal error comes out of whatever is called next; behind a callback it comes out as a SystemError.
 _ERRORS = (KafkaException, SystemError)
-_FIRST_LOOK = 64
+_FIRST_LOOK = 2
+"""The last record, and the mark of the transaction that it came in."""
 _POLL_SECONDS = 0.1
 
 

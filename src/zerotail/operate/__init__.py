@@ -1,6 +1,7 @@
 """What an operator does on the bad day: plan, carry out and resume a takeover, a handover, a failback, a rejoin.
 
     world      what both databases say of themselves
+    held       what a copy holds, in numbers, for whoever is refused
     plan       what would be done, as a value that prints and has an id
     pipeline   the configured stages, producers and lanes, as far as a takeover has to know them
     adapters   the effects of the stories in `failover/`, carried out on real servers

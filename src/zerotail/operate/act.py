@@ -113,7 +113,7 @@ class Act:
             self._write(steps=(*self.note.steps, StepNote(epoch, step, now())))
         return [(one.step, one.done_at) for one in self.note.steps if one.epoch == epoch]
 
-    def stopping(self, position: Lsn) -> None:
+    def stopping(self, position: Lsn | None) -> None:
         """Note up to where the log of the old primary reached before it was told to stop."""
         self._write(stopped_at=position)
 
@@ -185,11 +185,20 @@ class Act:
 
 
 @contextmanager
-def acting(operator: Operator, plan: ActPlan, accepted: tuple[str, ...], note: Note | None = None) -> Iterator[Act]:
+def acting(
+    operator: Operator,
+    plan: ActPlan,
+    accepted: tuple[str, ...],
+    note: Note | None = None,
+    *,
+    strategy: Strategy | None = None,
+    rebuild: bool = False,
+) -> Iterator[Act]:
     """An act that is noted before it begins; `note` is that of an attempt that was interrupted."""
     with operator.notebook.locked():
         fresh = note is None
-        act = Act(operator, note or Note(plan.act, plan.site, plan.other, plan.id, operator.name, accepted, now()))
+        begun = note or Note(plan.act, plan.site, plan.other, plan.id, operator.name, accepted, now())
+        act = Act(operator, msgspec.structs.replace(begun, strategy=strategy, rebuild=rebuild))
         operator.notebook.write(act.note)
         try:
             yield act
@@ -225,7 +234,7 @@ def _step_of(effect: ports.Effect) -> str | None:
         case ports.Promote():
             return STEP_NAMES[Step.PROMOTE]
         case ports.StopWaiting():
-            return "stop waiting"
+            return STEP_NAMES[Step.STOP_WAITING]
         case ports.OpenEpoch():
             return STEP_NAMES[Step.OPEN_EPOCH]
         case ports.ReadJournal():

@@ -32,9 +32,9 @@ from zerotail.kafka.end import LogEnds
 from zerotail.operate.command import COMMAND_SECONDS, run_command
 from zerotail.operate.pipeline import transforms_of
 from zerotail.postgres import failover, lineage, owed, promotion, tail
-from zerotail.postgres.connection import Connection, answers, one_row, session
+from zerotail.postgres.connection import Connection, answers, one_row
 from zerotail.postgres.synchronous import is_streaming, set_synchronous_standby
-from zerotail.postgres.transaction import Session
+from zerotail.postgres.transaction import Session, session_within
 from zerotail.running.prepare import adapter_settings, cluster_of, topics_of
 from zerotail.wiring import SiteAdapters
 
@@ -56,8 +56,8 @@ class Notes(Protocol):
         """Note a step; all that are noted for this epoch, with their times."""
         ...
 
-    def stopping(self, position: Lsn) -> None:
-        """Note up to where the log of a primary reached before it was told to stop."""
+    def stopping(self, position: Lsn | None) -> None:
+        """Note up to where the log of a primary reached before it was told to stop; None: it goes on."""
         ...
 
     def kept(self, kept: tail.Tail) -> None:
@@ -79,7 +79,7 @@ class NoNotes:
         """Nothing is noted."""
         return []
 
-    def stopping(self, position: Lsn) -> None:
+    def stopping(self, position: Lsn | None) -> None:
         """Nothing is noted."""
 
     def kept(self, kept: tail.Tail) -> None:
@@ -132,8 +132,10 @@ class BadDayAdapters(SiteAdapters):
         self._opening.start()
 
     def _open_logs(self, stages: Sequence[Stage]) -> None:
-        with suppress(Unavailable), session(self._dsns[self._site], Deadline.after(_PATIENCE_SECONDS)) as connection:
-            rejoined = lineage.read_standing(connection).rejoined.get(self._site)
+        with suppress(Unavailable):
+            # A session of its own: this is another thread.
+            with session_within(self._dsns[self._site], Deadline.after(_PATIENCE_SECONDS)) as connection:
+                rejoined = lineage.read_standing(connection).rejoined.get(self._site)
             self._sender.open()
             for stage in stages:
                 self._ends.read(ports.ReadLogEnd(topic_at(stage.topic, rejoined), stage.partition))
@@ -207,17 +209,29 @@ class BadDayAdapters(SiteAdapters):
     def _change_epoch(self, effect: ports.ChangeEpoch) -> Any:
         changed = self._write(effect.site, lambda c: lineage.change_epoch(c, effect))
         if isinstance(changed, ports.Done) and effect.durability is Durability.GATED:
-            _answered(lambda: self._wait_again(effect.site))
+            self._remark_unless_waiting(effect.site, _answered(lambda: self._wait_again(effect.site)))
         return changed
 
     def _wait_again(self, site: SiteName) -> ports.Done:
         """Let commits wait for the standby again, where they stopped waiting and it goes by its site's name."""
         standby = self._configuration.other_site(site)
-        with session(self._dsns[site], Deadline.after(_PATIENCE_SECONDS)) as connection:
+        with session_within(self._dsns[site], Deadline.after(_PATIENCE_SECONDS)) as connection:
             waits = one_row(connection, "show synchronous_standby_names")[0]
-            if not waits and is_streaming(connection, standby):
+            if not waits:
+                if not is_streaming(connection, standby):
+                    raise Refused(f"no standby of the name {standby} follows")
                 set_synchronous_standby(connection, standby)
         return ports.Done()
+
+    def _remark_unless_waiting(self, site: SiteName, answer: Any) -> None:
+        """The epoch is gated either way: nothing leaves before the standby has it, however commits return."""
+        if not isinstance(answer, ports.Done):
+            reason = answer.reason if isinstance(answer, ports.Refused) else "the database does not answer"
+            names = f"FIRST 1 ({self._configuration.other_site(site)})"
+            by_hand = f"alter system set synchronous_standby_names = '{names}'; select pg_reload_conf();"
+            self._notes.remark(
+                f"commits of {site} still wait for no standby, {reason}; the gate holds, by hand: {by_hand}"
+            )
 
     def _record_step(self, effect: ports.RecordStep) -> Any:
         """In the file first; in the database as soon as it has the epoch, together with what came before."""
@@ -236,9 +250,10 @@ class BadDayAdapters(SiteAdapters):
         self._notes.stopping(seen.flushed)
         self._sessions[effect.site].close()
         done = self._command(words, effect.site)
-        if isinstance(done, ports.Refused):
-            return done
-        return ports.Refused("it still answers") if answers(self._dsns[effect.site]) else ports.Done(seen.flushed)
+        if answers(self._dsns[effect.site]):
+            self._notes.stopping(None)  # it goes on, and so does its log
+            return done if isinstance(done, ports.Refused) else ports.Refused("it still answers")
+        return done if isinstance(done, ports.Refused) else ports.Done(seen.flushed)
 
     def _keep_tail(self, effect: ports.KeepTail) -> Any:
         def keep() -> ports.Done:
@@ -275,7 +290,7 @@ def _promote(dsn: str) -> ports.Done:
 
 def _wait_until_promoted(dsn: str) -> ports.Done:
     deadline = Deadline.after(_PROMOTION_SECONDS)
-    with session(dsn, deadline) as connection:
+    with session_within(dsn, deadline) as connection:
         wait_until("the standby is promoted", lambda: not promotion.is_in_recovery(connection), deadline)
     return ports.Done()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from zerotail.config import Configuration
 from zerotail.core import takeover as plans
-from zerotail.core.epoch import Durability
+from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.core.takeover import SiteView
 from zerotail.errors import Refused, Unavailable, Unfinished
@@ -26,6 +26,7 @@ from zerotail.operate.plan import HANDOVER, ActPlan, make_plan, require_accepted
 from zerotail.operate.rejoin import require_command
 from zerotail.operate.takeover import nothing_begun, pipeline_at, site_number, strategy_of
 from zerotail.operate.world import World
+from zerotail.ports import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,20 @@ def resume_handover(operator: Operator, world: World, target: SiteName | None, a
         raise Unfinished(
             f"{note.site} lacks the end of the log of {source}; start the database of {source} again.", code="ZT422"
         )
+    _require_drained(note, here.standing)
     return _finish(operator, note, here.standing.epoch)
+
+
+def _require_drained(note: Note, standing: Standing) -> None:
+    """`Refused` when the old primary has gone on since it was told to stop: then nobody knows what it holds alone."""
+    row = standing.lineage.current
+    if standing.timeline is None and row.phase is not Phase.DRAINING:
+        raise Refused(
+            f"{note.other} has gone on since it was told to stop, and does not answer.",
+            code="ZT426",
+            why=f"The copy at {note.site} says that epoch {row.epoch} of {row.site} is {row.phase.value}, not drained.",
+            tries=(f"zerotail takeover plan --to {note.site}",),
+        )
 
 
 def _finish(operator: Operator, note: Note, epoch: Epoch) -> ActReport:

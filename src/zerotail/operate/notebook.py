@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from zerotail.core.identity import Epoch, Lsn, SiteName
+from zerotail.core.takeover import Strategy
 from zerotail.errors import Refused
 
 STATE_VARIABLE = "ZEROTAIL_STATE"
@@ -43,6 +44,10 @@ class Note(msgspec.Struct, frozen=True):
     accepted: tuple[str, ...]
     """What the operator stated, as it was typed."""
     begun_at: datetime
+    strategy: Strategy | None = None
+    """How a takeover fills the topics; None: nobody has said, it goes by the configuration."""
+    rebuild: bool = False
+    """Whether it runs the handlers over the restored records."""
     steps: tuple[StepNote, ...] = ()
     stopped_at: Lsn | None = None
     """The end of the log of a primary that was told to stop: what its standby must hold."""

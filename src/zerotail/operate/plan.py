@@ -42,6 +42,7 @@ _OTHERWISE = {
 """What else can be typed."""
 
 STEP_NAMES = {
+    Step.STOP_WAITING: "stop waiting",
     Step.FENCE: "fence",
     Step.PROMOTE: "promote",
     Step.OPEN_EPOCH: "open epoch",
@@ -69,6 +70,8 @@ class ActPlan:
     steps: tuple[str, ...]
     needs: tuple[str, ...]
     """What the operator has to state, as flags."""
+    options: tuple[str, ...] = ()
+    """How else it was asked for, as flags."""
 
 
 def make_plan(
@@ -80,11 +83,12 @@ def make_plan(
     seen: tuple[str, ...],
     steps: tuple[str, ...],
     needs: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
 ) -> ActPlan:
-    """A plan with its id."""
+    """A plan with its id; what the options change must be said in the steps."""
     content = json.dumps([act, site, other, epoch, seen, steps, needs])
     digest = hashlib.sha256(content.encode()).hexdigest()[:10]
-    return ActPlan(act, site, other, digest, not steps, epoch, seen, steps, needs)
+    return ActPlan(act, site, other, digest, not steps, epoch, seen, steps, needs, options)
 
 
 def require_same(plan: ActPlan, identifier: str) -> None:
@@ -115,13 +119,18 @@ def require_accepted(plan: ActPlan, accepted: tuple[str, ...]) -> None:
 
 def plan_line(plan: ActPlan) -> str:
     """The line that shows this plan anew."""
-    return f"zerotail {plan.act} plan{_target(plan)}"
+    stated = plan.needs if plan.act == TAKEOVER else ()  # a rejoin is told what to state by its plan
+    return f"zerotail {plan.act} plan{_target(plan)}{_flags(plan.options)}{_flags(stated)}"
 
 
 def run_line(plan: ActPlan) -> str:
     """The line that carries this plan out."""
-    needs = "".join(f" {need}" for need in plan.needs)
-    return f"zerotail {plan.act} run{_target(plan)} --plan {plan.id} --confirm {plan.site}{needs}"
+    confirmed = f" --plan {plan.id} --confirm {plan.site}"
+    return f"zerotail {plan.act} run{_target(plan)}{_flags(plan.options)}{confirmed}{_flags(plan.needs)}"
+
+
+def _flags(flags: tuple[str, ...]) -> str:
+    return "".join(f" {flag}" for flag in flags)
 
 
 def _target(plan: ActPlan) -> str:

@@ -13,13 +13,13 @@ from zerotail.core.identity import SiteName
 from zerotail.core.takeover import SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused
-from zerotail.failover.takeover import Pipeline, carry_out, expose
+from zerotail.failover.takeover import Pipeline, carry_out
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.notebook import Note
 from zerotail.operate.pipeline import read_pipeline
 from zerotail.operate.plan import STEP_NAMES, TAKEOVER, ActPlan, make_plan, require_accepted
 from zerotail.operate.world import World
-from zerotail.postgres.connection import session
+from zerotail.postgres.transaction import session_within
 
 _ANSWER_SECONDS = 10.0
 
@@ -42,6 +42,12 @@ class Statements:
         flags = [f"--accept-unfenced-site {self.unfenced_site}"] if self.unfenced_site else []
         flags += [f"--accept-lost-site {self.lost_site}"] if self.lost_site else []
         return (*flags, *(["--accept-loss"] if self.loss else []))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """How the topics are filled, as it is typed."""
+        strategy = [f"--strategy {self.strategy}"] if self.strategy else []
+        return (*strategy, *(["--rebuild-state"] if self.rebuild else []))
 
     @classmethod
     def typed(cls, flags: tuple[str, ...]) -> Statements:
@@ -68,7 +74,11 @@ def plan_takeover(
     """What would make `site` the active one, or let it go on alone."""
     other = configuration.other_site(site)
     if statements.lost_site not in (None, other) or statements.unfenced_site not in (None, other):
-        raise Misused(f"the other site of a takeover to {site} is {other}.")
+        raise Misused(
+            f"the other site of a takeover to {site} is {other}.",
+            code="ZT122",
+            tries=(f"--accept-unfenced-site {other}", f"--accept-lost-site {other}"),
+        )
     standing = world.require(site).standing
     view = SiteView(site, site_number(configuration, site), standing.lineage, standing.timeline)
     alone = statements.lost_site is not None
@@ -76,7 +86,7 @@ def plan_takeover(
         _require_out(world, site, other)
         steps = plans.plan_exposure(view)
     else:
-        steps = plans.plan_takeover(view, accept_loss=statements.loss)
+        steps = plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site))
     strategy = strategy_of(configuration, statements.strategy)
     if statements.rebuild and not strategy.reads_all:
         raise Misused(
@@ -95,8 +105,14 @@ def plan_takeover(
         other,
         steps.epoch,
         seen=(world.told(site), world.told(other)),
-        steps=tuple(_told(configuration, steps, step, other, strategy) for step in steps.steps),
+        steps=tuple(
+            _filled(strategy, rebuild=statements.rebuild)
+            if step is Step.FILL
+            else _told(configuration, steps, step, other)
+            for step in steps.steps
+        ),
         needs=tuple(needs),
+        options=statements.options,
     )
     return PlannedTakeover(shown, steps, alone, strategy, statements.rebuild)
 
@@ -106,9 +122,14 @@ def plan_rest(
 ) -> PlannedTakeover:
     """What is left of a takeover that was interrupted, with what its operator stated then.
 
-    A site that was stated to be out, and answers again, is not out any more: what has begun is finished with it.
+    1. What was stated for a takeover that is finished was stated in another world: it counts no more.
+    2. A site that was stated to be out, and answers again, is not out any more: what has begun is finished with it.
+    3. Topics are filled as it was begun, unless another strategy is stated now.
     """
-    stated = Statements.typed(note.accepted if note else ())
+    begun = note if note is not None and note.finished_at is None else None
+    stated = Statements.typed(begun.accepted if begun else ())
+    if begun is not None and statements.strategy is None:
+        statements = replace(statements, strategy=begun.strategy, rebuild=begun.rebuild or statements.rebuild)
     lost = stated.lost_site if stated.lost_site and world.of(stated.lost_site) is None else None
     return plan_takeover(configuration, world, site, replace(statements, lost_site=lost, loss=stated.loss))
 
@@ -129,7 +150,11 @@ def resume_takeover(operator: Operator, planned: PlannedTakeover) -> ActReport:
     begun_elsewhere = Step.PROMOTE not in planned.steps.steps and not planned.alone
     if note is None and not begun_elsewhere:
         raise nothing_begun(TAKEOVER, planned.shown.site)
-    return _carry_out(operator, planned, note.accepted if note else (), resumed=True)
+    accepted = note.accepted if note else ()
+    if Step.PROMOTE in planned.steps.steps:
+        # Until then nothing has changed, and the other site may be well again. Afterwards it can release nothing.
+        require_accepted(planned.shown, accepted)
+    return _carry_out(operator, planned, accepted, resumed=True)
 
 
 def nothing_begun(act: str, site: SiteName | None) -> Refused:
@@ -143,14 +168,11 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
     pipeline = pipeline_at(operator.configuration, plan.site, planned.strategy, rebuild=planned.rebuild)
     note = operator.notebook.find_unfinished((TAKEOVER,), plan.site) if resumed else None
     began = time.monotonic()
-    with acting(operator, plan, accepted, note) as act:
-        if planned.alone:
-            number = site_number(operator.configuration, plan.site)
-            report = act.carry_through(expose(pipeline, plan.site, number, plan.other))
-        else:
+    with acting(operator, plan, accepted, note, strategy=planned.strategy, rebuild=planned.rebuild) as act:
+        if Step.FILL in steps.steps:
             act.open_logs(pipeline.stages)
-            said = ", ".join([operator.name, *accepted])
-            report = act.carry_through(carry_out(pipeline, steps, plan.other, said))
+        said = ", ".join([operator.name, *accepted])
+        report = act.carry_through(carry_out(pipeline, steps, plan.other, said))
         act.finish()
     seconds = round(time.monotonic() - began, 3)
     return ActReport(
@@ -190,7 +212,7 @@ def pipeline_at(
 ) -> Pipeline:
     """The configured system, with what the database of this site knows of it."""
     dsn = configuration.sites[site].database.dsn.reveal()
-    with session(dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
+    with session_within(dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
         return read_pipeline(configuration, connection, strategy_of(configuration, strategy), rebuild=rebuild)
 
 
@@ -210,10 +232,13 @@ def _require_out(world: World, site: SiteName, other: SiteName) -> None:
         )
 
 
-def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: SiteName, strategy: Strategy) -> str:
+def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: SiteName) -> str:
     """A step, in words that say what will be done."""
     settings = configuration.takeover
     match step:
+        case Step.STOP_WAITING:
+            emptied = "synchronous_standby_names is emptied"
+            return f"{STEP_NAMES[step]}: commits of {plan.site} return without {other} ({emptied})"
         case Step.FENCE if settings.fence is not None:
             return f"{STEP_NAMES[step]}: shut {other} off by {settings.fence[0]}"
         case Step.FENCE:
@@ -227,15 +252,19 @@ def _told(configuration: Configuration, plan: TakeoverPlan, step: Step, other: S
             replayed = [name for name, stage in configuration.stages.items() if stage.state == "replay"]
             what = f"replay {', '.join(replayed)}" if replayed else "nothing, the state is in the database"
             return f"{STEP_NAMES[step]}: {what}"
-        case Step.FILL:
-            appended = {
-                Strategy.SKIP: "nothing",
-                Strategy.FOLLOWER: "what the follower had not written yet",
-                Strategy.AUTO: "what the follower had not written yet, if that is little",
-            }
-            what = appended.get(strategy, f"what is missing and prove it by the journal ({strategy})")
-            return f"{STEP_NAMES[step]}: append {what}; stages begin where the topics end then"
         case Step.HANDSHAKE:
             return f"{STEP_NAMES[step]}: shut older senders out at receivers that remember"
         case _:
             return f"{STEP_NAMES[step]}: stages, emitters and producers of {plan.site} may run"
+
+
+def _filled(strategy: Strategy, *, rebuild: bool) -> str:
+    """What becomes of the topics."""
+    appended = {
+        Strategy.SKIP: "nothing",
+        Strategy.FOLLOWER: "what the follower had not written yet",
+        Strategy.AUTO: "what the follower had not written yet, if that is little",
+    }
+    what = appended.get(strategy, f"what is missing and prove it by the journal ({strategy})")
+    rebuilt = "; run the handlers over all records and compare the state" if rebuild else ""
+    return f"{STEP_NAMES[Step.FILL]}: append {what}{rebuilt}; stages begin where the topics end then"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import SiteName
 from zerotail.errors import Misused, Unavailable
+from zerotail.operate.held import told_holding
 from zerotail.postgres.failover import observe_site
+from zerotail.postgres.holding import Holding, read_holding
 from zerotail.postgres.transaction import Session
 
 _CONNECT_SECONDS = 2.0
@@ -23,6 +25,8 @@ class World:
     """Both sites; None for one whose database does not answer."""
 
     sites: Mapping[SiteName, ports.SiteObserved | None]
+    holdings: Mapping[SiteName, Holding] = field(default_factory=dict)
+    """Of copies that say `exposed` of another site's epoch: what they hold."""
 
     def of(self, site: SiteName) -> ports.SiteObserved | None:
         """What a site says, if it answers."""
@@ -49,6 +53,15 @@ class World:
         }
         return max(working, key=lambda site: working[site], default=None)
 
+    def find_begun(self) -> SiteName | None:
+        """The site at which a takeover has begun and not ended: promoted, and not live in an epoch of its own."""
+        begun = [
+            site
+            for site, seen in self.sites.items()
+            if seen is not None and seen.standing.timeline is not None and not seen.standing.live_at(site)
+        ]
+        return begun[0] if begun else None
+
     def told(self, site: SiteName) -> str:
         """What a site says, in one line."""
         seen = self.sites[site]
@@ -60,26 +73,40 @@ class World:
         exposed = ", exposed" if row.durability is Durability.EXPOSED else ""
         return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}"
 
+    def told_holding(self, site: SiteName) -> tuple[str, ...]:
+        """What the copy at a site holds, in lines with numbers."""
+        return told_holding(self.require(site).flushed, self.holdings.get(site))
+
 
 def observe_world(configuration: Configuration) -> World:
     """Ask both databases."""
     dsns = {name: site.database.dsn.reveal() for name, site in configuration.sites.items()}
     with ThreadPoolExecutor(len(dsns)) as pool:
-        return World(dict(zip(dsns, pool.map(_observe, dsns.values()), strict=True)))
+        seen = dict(zip(dsns, pool.map(_observe, dsns, dsns.values()), strict=True))
+    return World(
+        {site: observed for site, (observed, _) in seen.items()},
+        {site: holding for site, (_, holding) in seen.items() if holding is not None},
+    )
 
 
-def _observe(dsn: str) -> ports.SiteObserved | None:
+def _observe(site: SiteName, dsn: str) -> tuple[ports.SiteObserved | None, Holding | None]:
     database = Session(dsn, patience_seconds=_PATIENCE_SECONDS, connect_seconds=_CONNECT_SECONDS)
     try:
         seen = database.read(observe_site)
+        if not isinstance(seen, ports.SiteObserved):
+            return None, None
+        row = seen.standing.lineage.current
+        if row.durability is Durability.GATED or row.site == site:
+            return seen, None
+        holding = database.read(read_holding)
+        return seen, holding if isinstance(holding, Holding) else None
     finally:
         database.close()
-    return seen if isinstance(seen, ports.SiteObserved) else None
 
 
 def require_site(configuration: Configuration, name: str) -> SiteName:
     """The site of this name; `Misused` when there is none."""
     found = next((site for site in configuration.sites if site == name), None)
     if found is None:
-        raise Misused(f"there is no site {name!r}.", tries=[f"one of: {', '.join(configuration.sites)}"])
+        raise Misused(f"there is no site {name!r}.", code="ZT115", tries=[f"one of: {', '.join(configuration.sites)}"])
     return found

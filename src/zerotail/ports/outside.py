@@ -116,6 +116,11 @@ class SendEmissions(Effect, frozen=True):
     """Why they may leave: evidence for the log."""
 
     @property
+    def exposed(self) -> bool:
+        """Whether no other site has what they came from. Told beside the message, where no receiver has to know it."""
+        return self.release.answer is None
+
+    @property
     def last(self) -> EmissionNumber:
         """The number of the last message."""
         return EmissionNumber(self.first + len(self.values) - 1)

@@ -1,7 +1,8 @@
 """Connections, and psycopg's errors in our words.
 
 Sessions are autocommit unless a caller opens a transaction, and never show a DSN's password in an error. The deadline
-is for the connection alone: whoever must not wait longer for answers either uses a `transaction.Session` with patience.
+is for the connection alone: whoever must not wait longer for answers either uses `transaction.session_within`, or a
+`transaction.Session` with patience.
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ from datetime import datetime
 from zerotail.core.identity import Epoch, ProducerNumber, SiteName, StageName
 from zerotail.deadline import Deadline
 from zerotail.ports import Done, RecordRejoined, SiteObserved, StoreStart
-from zerotail.postgres.connection import Connection, session
+from zerotail.postgres.connection import Connection
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_flushed, read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.synchronous import set_synchronous_standby
-from zerotail.postgres.transaction import Declined
+from zerotail.postgres.transaction import Declined, session_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def observe_site(connection: Connection) -> SiteObserved:
 
 def stop_waiting(dsn: str, deadline: Deadline) -> Done:
     """Let commits return without a standby; those that wait now return and become visible (decision 0015)."""
-    with session(dsn, deadline) as connection:
+    with session_within(dsn, deadline) as connection:
         set_synchronous_standby(connection, None)
     return Done()
 

@@ -6,7 +6,6 @@ import json
 from functools import lru_cache
 from typing import Any
 
-import psycopg
 from psycopg.types.json import Jsonb
 
 from zerotail.core.chain import Chain
@@ -25,14 +24,13 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
 from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_epoch_row
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import Declined
 
 NO_EPOCH = "there is no epoch yet"
-_READER_MILLISECONDS = 3000
-"""Everybody who sends or submits waits meanwhile."""
 # One question, because it is asked before everything else: what is asked once comes again beside every epoch.
 _STANDING = """
 select (select system_identifier from pg_control_system()),
@@ -64,7 +62,8 @@ select producer.producer, lane.target, coalesce(max(first_number + count - 1), 0
 
 
 def read_standing(connection: Connection) -> Standing:
-    """Where the database stands, in the snapshot of the current transaction."""
+    """Where the database stands, in the snapshot of the current transaction, which holds the epoch row from then on."""
+    hold_epoch_row(connection)
     rows = connection.execute(_STANDING.encode()).fetchall()
     if not rows:
         raise Declined(NO_EPOCH)
@@ -75,6 +74,12 @@ def read_standing(connection: Connection) -> Standing:
         int(system),
         {SiteName(site): Epoch(epoch) for site, epoch in (rejoined or {}).items()},
     )
+
+
+def is_exposed(connection: Connection) -> bool:
+    """Whether the current epoch works without the other site; no where nothing has begun."""
+    row = connection.execute(b"select durability from zerotail.epoch order by epoch desc limit 1").fetchone()
+    return row is not None and row[0] == Durability.EXPOSED.value
 
 
 def require_at_work(connection: Connection, site: SiteName) -> Standing:
@@ -101,6 +106,7 @@ def open_first_epoch(connection: Connection, site: SiteName, number: int) -> Epo
 
 def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
     """Write the new epoch with the cut, and hand every head over to it, if the current epoch is the expected one."""
+    hold_database(connection)
     take_locks(connection, b"lock table zerotail.epoch, zerotail.head in exclusive mode")
     standing = read_standing(connection)
     if standing.timeline is None:
@@ -128,7 +134,9 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
 def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
     """Change phase or durability of the current epoch, if it is still the one that is meant, on its own timeline."""
     if effect.durability is Durability.GATED:
-        _wait_for_readers(connection)
+        # Who reads `exposed` lets go without the gate what it wrote, or found. All of that must lie in the log before
+        # the row `gated`: a copy that has the row counts as complete (decision 0028).
+        take_epoch_row(connection)
     standing = read_standing(connection)
     if standing.timeline is not None and standing.timeline != standing.lineage.current.timeline:
         raise Declined("another epoch is current")
@@ -144,19 +152,6 @@ def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
     if changed.rowcount != 1:
         raise Declined("another epoch is current")
     return Done(read_position(connection))
-
-
-def _wait_for_readers(connection: Connection) -> None:
-    """Let every transaction end that may have read `exposed`, and none begin before the row says something else.
-
-    Who reads `exposed` lets go what it wrote, or found, without the gate. All of that must lie in the log before the
-    row `gated`: a copy that has the row counts as complete (decision 0028).
-    """
-    connection.execute(f"set local lock_timeout = {_READER_MILLISECONDS}".encode())
-    try:
-        connection.execute(b"lock table zerotail.epoch in access exclusive mode")
-    except psycopg.errors.LockNotAvailable as error:
-        raise Declined("a transaction that has read zerotail.epoch does not end (see pg_locks)") from error
 
 
 def observe_cut(connection: Connection) -> Cut:

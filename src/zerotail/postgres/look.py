@@ -18,13 +18,13 @@ from typing import Literal
 from zerotail.core.gate import Asker, Gate, GateAnswer, decide
 from zerotail.core.identity import Epoch, Lsn, Timeline
 from zerotail.deadline import Deadline
-from zerotail.postgres.connection import Connection, connect, one_row, snapshot, translated, where
+from zerotail.postgres.connection import Connection, connect, one_row, snapshot
 from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
 from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.owed import Backlog, read_backlogs
 from zerotail.postgres.position import read_position
 from zerotail.postgres.process import ProcessSeen, read_reports
-from zerotail.postgres.transaction import cut_after
+from zerotail.postgres.transaction import session_within
 
 _PAUSE_SECONDS = 0.02
 _LAST_QUESTION_SECONDS = 0.15
@@ -198,12 +198,8 @@ class GateLook:
 
 def observe_database(dsn: str, deadline: Deadline) -> DatabaseLook:
     """Look once; `Unavailable` when the database does not answer, `Refused` when it does not let us look."""
-    connection = connect(dsn, deadline, application="zerotail status")
-    try:
-        with translated(where(dsn)), cut_after(connection, deadline.seconds_left):
-            return _look(connection)
-    finally:
-        connection.close()
+    with session_within(dsn, deadline, application="zerotail status") as connection:
+        return _look(connection)
 
 
 def observe_gate(primary: DatabaseLook, standby_dsn: str, deadline: Deadline) -> GateLook:

@@ -56,7 +56,7 @@ class Report:
     reason: str
     for_seconds: float
     """How long it has been doing this, when the report is written."""
-    counters: Mapping[str, float]
+    counters: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class ProcessSeen:
     reason: str
     since: datetime
     silent_seconds: float
-    counters: dict[str, int | float]
+    counters: dict[str, int | float | None]
+    """Sums and measures, by name; None is one that nobody knows."""
 
 
 def write_reports(connection: Connection, reports: Sequence[Report]) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from zerotail.core.identity import Timeline
 from zerotail.deadline import Deadline, wait_until
-from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.synchronous import set_synchronous_standby
+from zerotail.postgres.transaction import session_within
 
 
 def promote(dsn: str, deadline: Deadline) -> Timeline:
     """Promote the standby at `dsn`; answers its new timeline. A database that is primary already stays as it is."""
-    with session(dsn, deadline) as connection:
+    with session_within(dsn, deadline) as connection:
         if is_in_recovery(connection):
             # Before, and not after: a copy may have brought along whom the old primary waited for.
             set_synchronous_standby(connection, None)

@@ -31,7 +31,9 @@ from zerotail.postgres.transaction import Session, Work
 
 T = TypeVar("T")
 Effect = NewType("Effect", bytes)
-"""A statement that carries one message out: `channel`, `partition`, `number`, `possible_duplicate`, `value` by name."""
+"""A statement that carries one message out: `channel`, `partition`, `number`, `possible_duplicate`, `exposed` and
+`value` by name.
+"""
 
 _LANE = "channel = %s and partition = %s and target = %s"
 _INSERT = """
@@ -118,6 +120,7 @@ def _carry_out(
             "partition": effect.lane.partition,
             "number": number,
             "possible_duplicate": number <= effect.doubtful_until,
+            "exposed": effect.exposed,
             "value": value,
         }
         for number, value in enumerate(values, first)

@@ -17,10 +17,15 @@ from zerotail.postgres.connection import Connection
 
 _LOCK_MILLISECONDS = 500
 _SILENT_MILLISECONDS = 1000
-_STANDING_STILL = f"""
+END_SESSIONS = """
 select pg_terminate_backend(pid) from pg_stat_activity as one join pg_roles as role on role.oid = usesysid
- where pid <> pg_backend_pid() and xact_start is not null
+ where pid <> pg_backend_pid()
    and (pg_has_role(usesysid, 'USAGE') or pg_has_role('pg_signal_backend', 'USAGE') and not rolsuper)
+"""
+"""Ends every other session that we may end; conditions go behind it."""
+_STANDING_STILL = f"""
+{END_SESSIONS}
+   and xact_start is not null
    and wait_event_type = 'Client' and state_change < clock_timestamp() - interval '{_SILENT_MILLISECONDS} ms'
    and exists (select from pg_locks as held join pg_class on pg_class.oid = held.relation
                 where held.pid = one.pid and held.granted and relnamespace = 'zerotail'::regnamespace)

@@ -9,8 +9,8 @@ from psycopg import conninfo
 
 from zerotail.audit.facts import DatabaseFacts, FollowerFacts, SettingOverride, Settings, SlotFacts
 from zerotail.deadline import Deadline
-from zerotail.postgres.connection import Connection, connect, one_row, translated, where
-from zerotail.postgres.transaction import cut_after
+from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.transaction import session_within
 
 _NAMES = """
     fsync full_page_writes synchronous_commit synchronous_standby_names data_checksums zero_damaged_pages
@@ -57,12 +57,8 @@ class DatabaseSurvey:
 
 def survey_database(site: str, dsn: str, deadline: Deadline) -> DatabaseSurvey:
     """Look once; `Unavailable` when it does not answer, `Refused` when it does not let us look."""
-    connection = connect(dsn, deadline, application="zerotail audit")
-    try:
-        with translated(where(dsn)), cut_after(connection, deadline.seconds_left):
-            return _survey(connection, site, dsn)
-    finally:
-        connection.close()
+    with session_within(dsn, deadline, application="zerotail audit") as connection:
+        return _survey(connection, site, dsn)
 
 
 def _survey(connection: Connection, site: str, dsn: str) -> DatabaseSurvey:

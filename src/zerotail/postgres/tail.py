@@ -8,7 +8,8 @@ audit, in a file with one JSON object per line, and never applied.
 2. Commits that still wait for the lost standby are invisible. Their sessions are ended first: the clients learn that
    nobody knows, which is true, and the rows are kept.
 3. Our tables stay locked against writers from the first row that is read until the server stops, so what is kept is
-   all there ever was (decision 0012). A standby takes no writes and no lock.
+   all there ever was (decision 0012). A standby takes no writes and no such lock. In both nobody opens an epoch
+   meanwhile: who wants to is declined.
 """
 
 from __future__ import annotations
@@ -26,20 +27,19 @@ import psycopg
 from zerotail.core.epoch import Cut, Lineage
 from zerotail.core.identity import Epoch, Lsn
 from zerotail.deadline import Deadline
-from zerotail.errors import Unavailable
+from zerotail.errors import Refused, Unavailable
 from zerotail.postgres.connection import Connection, connect, translated, where
 from zerotail.postgres.lineage import observe_cut, read_standing
+from zerotail.postgres.named_locks import take_database
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import is_in_recovery
-from zerotail.postgres.standstill import take_locks
+from zerotail.postgres.standstill import END_SESSIONS, take_locks
 from zerotail.postgres.transaction import cut_after
 
 _ANSWER_SECONDS = 20.0
 _TAIL_SECONDS = 1800.0
 """A site that worked on for long behind a cut link has much to keep."""
-_END_WAITING = b"""
-select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and pid <> pg_backend_pid()
-"""
+_END_WAITING = f"{END_SESSIONS} and wait_event = 'SyncRep'".encode()
 _LOCK = b"""
 lock table zerotail.epoch, zerotail.instruction, zerotail.submission, zerotail.head, zerotail.segment, zerotail.outbox
 in share mode
@@ -93,9 +93,12 @@ class LockedDatabase:
         """Write the tail behind `survived` to a new file; the tables stay locked."""
         connection = self._connection
         with translated(where(self._dsn)), cut_after(connection, 2 * _ANSWER_SECONDS):
-            if is_in_recovery(connection):
-                connection.execute(b"begin isolation level repeatable read read only")
-            else:
+            _notice_a_lost_operator(connection)
+            in_recovery = is_in_recovery(connection)
+            connection.execute(b"begin isolation level repeatable read read only" if in_recovery else b"begin")
+            if not take_database(connection):
+                raise Refused("somebody opens an epoch in it, or replaces it already.", code="ZT414")
+            if not in_recovery:
                 _lock(connection)
             epoch, position = read_standing(connection).epoch, read_position(connection)
         with translated(where(self._dsn)), cut_after(connection, _TAIL_SECONDS):
@@ -135,11 +138,14 @@ def survived_of(replaced: Lineage, active: Connection) -> Cut:
     return observe_cut(active)
 
 
+def _notice_a_lost_operator(connection: Connection) -> None:
+    """Let the server find out within some ten seconds that our machine is gone, and give the locks back."""
+    connection.execute(b"set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3")
+
+
 def _lock(connection: Connection) -> None:
     """Lock our tables against writers; sessions that wait for the lost standby, or stand still, are ended."""
-    connection.execute(b"begin")
     if not take_locks(connection, _LOCK, also_end=_END_WAITING, deadline=Deadline.after(_ANSWER_SECONDS)):
-        connection.execute(b"rollback")
         raise Unavailable("somebody keeps writing to the database that is to be replaced.", code="ZT414")
 
 

@@ -31,7 +31,7 @@ from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.ports import Indefinite, Refused, Result, Unreachable
-from zerotail.postgres.connection import Connection, connect
+from zerotail.postgres.connection import Connection, connect, translated, where
 from zerotail.postgres.position import FLUSHED
 
 T = TypeVar("T")
@@ -147,6 +147,17 @@ def _behind_commit(result: T, ended: psycopg.Cursor[TupleRow]) -> T:
     if row is None or not isinstance(result, Result) or "position" not in result.__struct_fields__:
         return result
     return msgspec.structs.replace(result, position=Lsn(max(row[0], getattr(result, "position"))))  # noqa: B009
+
+
+@contextmanager
+def session_within(dsn: str, deadline: Deadline, *, application: str = "zerotail") -> Iterator[Connection]:
+    """A session for the length of a block, which is cut when the block is not over at the deadline."""
+    connection = connect(dsn, deadline, application=application)
+    try:
+        with translated(where(dsn)), cut_after(connection, deadline.seconds_left):
+            yield connection
+    finally:
+        connection.close()
 
 
 @contextmanager

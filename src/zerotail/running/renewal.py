@@ -1,7 +1,8 @@
 """Work that goes on through the epochs of its own site.
 
 When a site goes on without the other one it opens a newer epoch itself. Whoever was at work then is told that the site
-is not live, or that another epoch is current; it is not replaced, and begins again once that epoch is live.
+is not live, or that another epoch is current; it is not replaced, and begins again once that epoch is live. Whoever
+slept through epochs of the other site is another matter: its site has come back since, with processes of its own.
 """
 
 from __future__ import annotations
@@ -22,10 +23,17 @@ def through_renewals(look: Callable[[], object], site: SiteName, stop: Event, wo
         began = _settled(look, site, stop)
         ended = work()
         now = _settled(look, site, stop)
-        is_renewed = began is not None and now is not None and now.epoch > began.epoch and now.live_at(site)
-        if ended is not End.OUT_OF_STEP and not is_renewed:
+        if ended is not End.OUT_OF_STEP and not _is_renewed(began, now, site):
             return ended
         stop.wait(_AGAIN_SECONDS)
+
+
+def _is_renewed(began: Standing | None, now: Standing | None, site: SiteName) -> bool:
+    """Whether the site works in a newer epoch, and in none of another site's since."""
+    if began is None or now is None or not now.live_at(site):
+        return False
+    since = [row for row in now.lineage.rows if row.epoch > began.epoch]
+    return bool(since) and all(row.site == site for row in since)
 
 
 def _settled(look: Callable[[], object], site: SiteName, stop: Event) -> Standing | None:

@@ -30,7 +30,9 @@ _SIGN_OF_LIFE_SECONDS = 2.0
 _PATIENCE_SECONDS = 2.0
 _LAST_WORD_SECONDS = 1.0
 
-_NOTHING: Mapping[str, float] = MappingProxyType({})
+Measures = Mapping[str, float | None]
+"""Figures by name; None is one that nobody knows."""
+_NOTHING: Measures = MappingProxyType({})
 
 Key = tuple[Role, str, PartitionNumber | None]
 Tell = Callable[[str], None]
@@ -47,7 +49,7 @@ class Say(Protocol):
         partition: PartitionNumber | None,
         doing: Doing,
         reason: str = "",
-        measures: Mapping[str, float] = _NOTHING,
+        measures: Measures = _NOTHING,
         **counters: int,
     ) -> None: ...
 
@@ -60,7 +62,7 @@ class _Word:
     reason: str
     since: float
     counters: Counter[str] = field(default_factory=Counter)
-    measures: Mapping[str, float] = field(default_factory=dict)
+    measures: Measures = field(default_factory=dict)
 
 
 class Reporter:
@@ -86,7 +88,7 @@ class Reporter:
         partition: PartitionNumber | None,
         doing: Doing,
         reason: str = "",
-        measures: Mapping[str, float] = _NOTHING,
+        measures: Measures = _NOTHING,
         **counters: int,
     ) -> None:
         """What is done now, and why it waits or has stopped.

@@ -2,8 +2,9 @@
 
 It begins with the state as the database has it at some segment, and goes on from there with everything that comes; or
 with nothing at the first segment. After each pass both hash chains were compared segment by segment, and the values of
-all state keys that changed. A difference means that a replay at this site would go wrong: other code, another library,
-a handler that reads a clock. It is better to learn that on a normal day.
+all state keys that changed; a difference is told with the positions of the segment, or with the key. It means that a
+replay at this site would go wrong: other code, another library, a handler that reads a clock. It is better to learn
+that on a normal day.
 """
 
 from __future__ import annotations
@@ -89,12 +90,19 @@ class Shadow:
         wanted = ReadJournal(self.stage.name, self.stage.partition, self.replay.head.segment, _SEGMENTS_AT_ONCE)
         try:
             read = read_journal(connection, wanted, self.transforms)
-            for segment, values in zip(read.segments, read.values, strict=True):
-                self.replay.apply(segment, values)
-                self.segments += 1
-                self.records += len(values)
         except Broken as broken:
             self.difference = broken.message
+            return
+        for segment, values in zip(read.segments, read.values, strict=True):
+            try:
+                self.replay.apply(segment, values)
+            except Broken as broken:
+                # A chain covers its segment: which of these records it was, it cannot say.
+                last = segment.first_position + len(segment.digests) - 1
+                self.difference = f"{broken.message}; it holds positions {segment.first_position} to {last}"
+                return
+            self.segments += 1
+            self.records += len(values)
 
     def _compare_state(self, connection: Connection) -> None:
         """Every key that changed since the last pass, against what the database has at the same segment."""

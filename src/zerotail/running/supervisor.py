@@ -1,7 +1,8 @@
 """All processes of a site under one: a Spark application for producers and stages, and an emitter.
 
 A process that dies is started again; one that ends because another instance is at work, because this site is not the
-active one, or because an invariant does not hold, ends the others, too. Children get SIGTERM when this process is gone,
+active one, or because an invariant does not hold, ends the others, too. At a standby the end of a turn is no end: the
+child starts again and waits for the next one. Children get SIGTERM when this process is gone,
 however it went.
 """
 
@@ -11,9 +12,10 @@ import ctypes
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from threading import Event
+from types import MappingProxyType
 
 from zerotail.running.report import Tell
 
@@ -24,7 +26,7 @@ _SOUND_SECONDS = 10.0
 _END_SECONDS = 20.0
 _FINAL = frozenset({0, 2, 3, 6, 7, 70})
 """Exit codes after which starting again would not help; everything else is a crash or a neighbour that is away."""
-_END_OF_A_TURN = frozenset({6, 7})
+_NONE: Mapping[str, Set[int]] = MappingProxyType({})
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -33,6 +35,7 @@ _libc = ctypes.CDLL(None)
 class _Child:
     name: str
     command: Sequence[str]
+    final: Set[int]
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     pause_seconds: float = _FIRST_PAUSE_SECONDS
@@ -42,10 +45,13 @@ class _Child:
 class Supervisor:
     """Keeps commands running."""
 
-    def __init__(self, commands: Mapping[str, Sequence[str]], tell: Tell, *, standby: bool = False) -> None:
-        # Where they wait for their turn, the end of a turn is no reason to go.
-        self._final = _FINAL - _END_OF_A_TURN if standby else _FINAL
-        self._children = [_Child(name, command) for name, command in commands.items()]
+    def __init__(
+        self, commands: Mapping[str, Sequence[str]], tell: Tell, *, ends_of_turns: Mapping[str, Set[int]] = _NONE
+    ) -> None:
+        """With `ends_of_turns`, by name: the exit codes that say no more than that its turn is over."""
+        self._children = [
+            _Child(name, command, _FINAL - ends_of_turns.get(name, frozenset())) for name, command in commands.items()
+        ]
         self._tell = tell
         self._stop = Event()
 
@@ -72,7 +78,7 @@ class Supervisor:
             if code is None:
                 return None
             child.process = None
-            if code in self._final:
+            if code in child.final:
                 self._tell(f"{child.name} has ended with exit code {code}")
                 return code
             self._plan_again(child, code)

@@ -7,6 +7,8 @@
 4. A stage that owes the outside too much takes nothing more until that has gone down.
 5. At a standby the parts run as well, and wait for their turn: their queries, clients and workers are warm when it
    comes. Meanwhile the site follows (`following.py`).
+6. The end does not wait for Spark (`java.py`): an application that is told to stop has two seconds for what it has in
+   its hands, one that is told that it is old has none.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ from zerotail.errors import Unfinished, ZerotailError
 from zerotail.ports import End
 from zerotail.running.emitter import EXIT_CODES
 from zerotail.running.parts import Parts
+from zerotail.running.prepare import NotActiveError
 from zerotail.running.report import Say, Tell
 from zerotail.spark.following import Following
+from zerotail.spark.java import Java
 from zerotail.spark.kept_query import KeptQuery, RunningPart
 from zerotail.spark.running_follower import RunningFollower
 from zerotail.spark.running_producers import RunningProducers
@@ -36,6 +40,7 @@ from zerotail.spark.running_stage import RunningStage
 from zerotail.spark.session import start_session
 
 _LOOK_SECONDS = 0.1
+_BATCHES_SECONDS = 2.0
 
 
 class Application:
@@ -67,37 +72,42 @@ class Application:
         With a follower the site is a standby: the parts wait for their turn, and it works until that has come.
         """
         spark = open_session(self._configuration, name)
+        java = Java(spark)
         following = None if make_follower is None else Following(spark, make_follower(spark), self._folder, self._tell)
         try:
             parts = [KeptQuery(part, self._folder, self._tell) for part in make_parts(spark)]
             try:
-                return self._keep(parts, following)
+                return self._keep(parts, following, java)
             finally:
+                java.end_within(_BATCHES_SECONDS)
                 for part in parts:
                     part.end()
         except (Py4JError, ConnectionError) as error:
             raise _spark_is_gone(error) from error
         finally:
+            java.end_within(_BATCHES_SECONDS)
             if following is not None:
                 following.close()
             shutil.rmtree(self._folder, ignore_errors=True)
-            spark.stop()
+            java.end()
 
-    def _keep(self, parts: list[KeptQuery], following: Following | None) -> int:
+    def _keep(self, parts: list[KeptQuery], following: Following | None, java: Java) -> int:
         while not self._stop.is_set():
             for part in parts:
                 ended = part.look()
                 if ended is not None:
-                    return self._ended(part.name, ended)
+                    return self._ended(part.name, ended, java)
             if following is not None:
                 # Behind the parts: Spark gives a Python process ten seconds to come up, and each of them starts some.
                 following.begin()
             self._stop.wait(_LOOK_SECONDS)
         return 0
 
-    def _ended(self, name: str, ended: End | ZerotailError) -> int:
+    def _ended(self, name: str, ended: End | ZerotailError, java: Java) -> int:
+        self._tell(f"ending: {name}: {ended.value if isinstance(ended, End) else ended.message}")
+        if isinstance(ended, End | NotActiveError):
+            java.end_within(0)  # this application is old, and so is everything in its hands
         if isinstance(ended, End):
-            self._tell(f"ending: {name}: {ended.value}")
             return EXIT_CODES.get(ended, Unfinished.exit_code)
         raise ended
 
@@ -135,8 +145,10 @@ def run_parts(
 
     def make_parts(spark: SparkSession) -> list[RunningPart]:
         running: list[RunningPart] = [
-            RunningStage(spark, configuration, site, part, say, application.stopping, standby=standby)
-            for part in parts.stages
+            RunningStage(
+                spark, configuration, site, part, say, application.stopping, standby=standby, decides=number == 0
+            )
+            for number, part in enumerate(parts.stages)
         ]
         if parts.producers:
             running.append(RunningProducers(spark, configuration, site, parts.producers, say, standby=standby))

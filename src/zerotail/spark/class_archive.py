@@ -14,16 +14,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from zipfile import ZipFile
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
 
 from zerotail.deadline import Deadline, wait_until
-from zerotail.jars import jars_folder
+from zerotail.jars import jars_folder, require_jars
 from zerotail.spark.home import spark_home, use_spark_home
 
 _PATIENCE_SECONDS = 180.0
+_OF_KAFKA = ("org/apache/kafka/clients/", "org/apache/kafka/common/", "org/apache/spark/sql/kafka010/")
 
 
 def class_archive() -> Path:
@@ -71,6 +75,7 @@ def _run_a_session(archive: str) -> None:
 
     spark = start_session("classes", java_options=f"-XX:ArchiveClassesAtExit={archive}")
     warm_up(spark)
+    _load_connector(spark)
     spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "t").load()
     beats = spark.readStream.format("rate").load().writeStream
     query = beats.foreachBatch(_take).start()
@@ -84,6 +89,17 @@ def _run_a_session(archive: str) -> None:
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait(_PATIENCE_SECONDS)
+
+
+def _load_connector(spark: SparkSession) -> None:
+    """The classes of Kafka's connector and client by name: there is no broker with whom they would come to be used."""
+    java = spark.sparkContext._jvm.java.lang  # type: ignore[union-attr]
+    loader = java.Thread.currentThread().getContextClassLoader()
+    for jar in require_jars("spark").glob("*.jar"):
+        for entry in ZipFile(jar).namelist():
+            if entry.startswith(_OF_KAFKA) and entry.endswith(".class"):
+                with suppress(Py4JJavaError):  # it is for a library that nobody has asked for
+                    java.Class.forName(entry.removesuffix(".class").replace("/", "."), False, loader)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Progress:
     """What became of one partition in one pass."""
 
     followed: Followed
-    lag_seconds: float
+    lag_seconds: float | None
     shadowed: Shadowed | None
 
 
@@ -104,10 +104,16 @@ def _pass(task: FollowTask, name: StageName, partition: PartitionNumber) -> Prog
     if isinstance(followed, End):
         return None
     shadowed = _shadows(task.configuration, task.site).catch_up(stage) if task.shadow else None
-    lag_seconds = 0.0
-    if followed.decided_at is not None:
-        lag_seconds = max(0.0, time.time() - followed.decided_at / 1e6)
-    return Progress(followed, lag_seconds, shadowed)
+    return Progress(followed, lag_of(followed, time.time()), shadowed)
+
+
+def lag_of(followed: Followed, now: float) -> float | None:
+    """How many seconds ago the oldest record that the topic lacks was journaled; 0 when it lacks none, None when nobody
+    knows what it lacks.
+    """
+    if followed.missing_since is None:
+        return None if followed.missing is None else 0.0
+    return max(0.0, now - followed.missing_since / 1e6)
 
 
 @cache

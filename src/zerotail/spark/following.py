@@ -47,11 +47,17 @@ class Following:
             self._thread.join()
 
     def _work(self) -> None:
-        with suppress(Py4JError, PySparkException):  # a task of it that fails costs some warmth, and nothing else
+        with suppress(
+            Py4JError, PySparkException, ConnectionError
+        ):  # a task of it that fails costs some warmth, and nothing else
             warm_up(self._spark)
         try:
             self._follow()
-        except (Py4JError, PySparkException) as error:  # the session is gone: whoever runs the parts sees it, too
+        except (
+            Py4JError,
+            PySparkException,
+            ConnectionError,
+        ) as error:  # the session is gone: whoever runs the parts sees it, too
             self._tell(f"the follower has ended: {first_cause(error)}")
 
     def _follow(self) -> None:

@@ -143,7 +143,7 @@ class KeptQuery:
             try:
                 _let_batch_end(self._query)
                 self._query.stop()
-            except (PySparkException, Py4JError):
+            except (PySparkException, Py4JError, ConnectionError):
                 return  # it is told at the next look
             finally:
                 self._query = None

@@ -17,6 +17,7 @@ from zerotail.running.report import Say
 from zerotail.spark.follower_query import Progress, follow_task, start_follower_query
 
 _ROLE: Final = "follower"
+_UNKNOWN: Final = {"missing": None, "lag_seconds": None}
 
 
 class RunningFollower:
@@ -40,6 +41,7 @@ class RunningFollower:
         self._task = follow_task(configuration, site, stages, shadow=shadow)
         self._database = Session(self._dsn, "zerotail follower")
         self._missing: dict[tuple[StageName, PartitionNumber], int | None] = {}
+        self._waits: set[StageName] = set()
 
     @property
     def has_all(self) -> bool:
@@ -73,6 +75,9 @@ class RunningFollower:
         """Say that nothing is followed, and why."""
         for part in self._stages:
             self._say(_ROLE, part.name, None, "waiting", reason)
+            self._waits.add(part.name)
+        for stage, partition in list(self._missing):
+            self._say(_ROLE, stage, partition, "waiting", reason, _UNKNOWN)
 
     def close(self) -> None:
         """Give back the session."""
@@ -81,7 +86,11 @@ class RunningFollower:
     def _note(self, stage: StageName, partition: PartitionNumber, progress: Progress) -> None:
         followed, shadowed = progress.followed, progress.shadowed
         self._missing[stage, partition] = followed.missing
-        lag = {"missing": float(followed.missing or 0), "lag_seconds": round(progress.lag_seconds, 3)}
+        if stage in self._waits:
+            self._waits.remove(stage)
+            self._say(_ROLE, stage, None, "working")
+        seconds = progress.lag_seconds
+        lag = {"missing": followed.missing, "lag_seconds": None if seconds is None else round(seconds, 3)}
         if shadowed is not None and shadowed.difference is not None:
             self._say(_ROLE, stage, partition, "stopped", shadowed.difference, lag, appended=followed.appended)
         else:

@@ -52,7 +52,9 @@ class RunningStage:
         stopping: Event,
         *,
         standby: bool = False,
+        decides: bool = True,
     ) -> None:
+        """Of the stages of a standby one decides which of two instances goes on."""
         self._spark = spark
         self._configuration = configuration
         self._site = site
@@ -63,7 +65,8 @@ class RunningStage:
         self._adapters = SiteAdapters(self._settings)
         # Batches come in a thread of their own.
         self._room = Session(self._settings.dsn, "zerotail stage")
-        self._waiting = standby
+        self._waiting = self._by_turns = standby
+        self._decides = decides
         self._turn = Lock()
         self._turn_adapters = SiteAdapters(self._settings)
         self._stages: dict[PartitionNumber, Stage] = {}
@@ -160,13 +163,14 @@ class RunningStage:
             return True
         if not has_turn:
             return False
-        decided = False
-        for place, read in self._read_heads():
-            ended = self._must_end(place, read)
+        again = False
+        for partition, place, read in self._read_heads():
+            ended = self._must_end(partition, place, read)
             if ended is not None:
                 return ended
-            decided |= place.stopped is not None and read.stopped is None
-        return decided
+            again |= place.stopped is not None and read.stopped is None
+            again |= read.head.claim != place.head.claim
+        return again
 
     def _is_far_behind(self) -> bool:
         """Whether a start from the place where it has to read is sooner there than batch after batch would be.
@@ -191,21 +195,19 @@ class RunningStage:
             return self._ended
         if self._waiting:
             return None
-        ends = (self._must_end(place, read) for place, read in self._read_heads())
+        ends = (self._must_end(*seen) for seen in self._read_heads())
         return next((ended for ended in ends if ended is not None), None)
 
-    def _read_heads(self) -> Iterator[tuple[Place, HeadRead]]:
+    def _read_heads(self) -> Iterator[tuple[PartitionNumber, Place, HeadRead]]:
         """Where each partition stands by what we know, and by what the database says; as far as it answers."""
         for partition, place in list(self._places.items()):
             read = self._adapters.carry_out(ReadHead(self._part.name, partition))
             if isinstance(read, HeadRead):
-                yield place, read
+                yield partition, place, read
 
-    def _must_end(self, place: Place, read: HeadRead) -> End | None:
-        # A newer epoch of this very site is no end, though it may not be live for a moment.
-        if not works_at(read.standing.lineage, self._site, read.standing.timeline):
-            return End.NOT_ACTIVE
-        return End.SUPERSEDED if read.head.claim != place.head.claim else None
+    def _must_end(self, partition: PartitionNumber, place: Place, read: HeadRead) -> End | None:
+        decides = self._decides and partition == next(iter(self._stages))
+        return reason_to_go(self._site, place, read, by_turns=self._by_turns, decides=decides)
 
     def waits(self, reason: str) -> None:
         """Say that no partition makes progress, and why."""
@@ -262,6 +264,26 @@ class RunningStage:
             if waiting >= allowed:
                 return f"{waiting:,} bytes of partition {partition} wait for acknowledgement, {allowed:,} are allowed"
         return None
+
+
+def reason_to_go(site: SiteName, place: Place, read: HeadRead, *, by_turns: bool, decides: bool) -> End | None:
+    """Why whoever claimed a head must not go on; None when it may, or may claim it again.
+
+    Two instances that wait for their turn claim at the same moment, each some heads before and some behind the other.
+    If whoever lost any of them ended, both might end; if everybody claimed again, they would do so for ever. Hence one
+    head decides: its claims come one after the other, and whoever has the last one goes on.
+    """
+    # A newer epoch of this very site is no end, though it may not be live for a moment.
+    if not works_at(read.standing.lineage, site, read.standing.timeline):
+        return End.NOT_ACTIVE
+    if read.head.claim == place.head.claim:
+        return None
+    if not by_turns:
+        return End.SUPERSEDED
+    if read.head.epoch != place.head.epoch:
+        # The turn went over and came back while nobody looked: those were the other site's claims.
+        return End.NOT_ACTIVE
+    return End.SUPERSEDED if decides else None
 
 
 def start_offset(hint: Hint | None, log: str, bounds: tuple[Offset, Offset]) -> Offset:

@@ -44,6 +44,7 @@ _SETTINGS = {
     "spark.sql.streaming.pollingDelay": "30ms",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "zerotail.spark.daemon",
     # Over TCP a small batch waits 40 ms at the worker's socket: Nagle's algorithm against delayed acknowledgements.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.streaming.stopTimeout": "20s",

@@ -11,12 +11,14 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from msgspec import structs
 
 from integration.channel.test_contract import batch, claim
 from support.outside import EAST, Judge, http_outside
 from zerotail.channel.http import HttpReceiver
 from zerotail.config.secret import Keeper, Secret
 from zerotail.core.emission import Lane
+from zerotail.core.gate import Release
 from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber
 from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.deadline import Deadline
@@ -26,8 +28,10 @@ LANE = Lane(ChannelName("bank"), PartitionNumber(0))
 
 
 @contextmanager
-def answering(status: int, body: bytes, *, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, list[str]]]:
-    """A server that answers every request alike, and the values of the header `Authorization` that it saw."""
+def answering(
+    status: int, body: bytes, *, tls: ssl.SSLContext | None = None, header: str = "Authorization"
+) -> Iterator[tuple[str, list[str]]]:
+    """A server that answers every request alike, and the values of one header that it saw."""
     seen: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -35,7 +39,7 @@ def answering(status: int, body: bytes, *, tls: ssl.SSLContext | None = None) ->
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            seen.append(self.headers.get("Authorization", ""))
+            seen.append(self.headers.get(header, ""))
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -80,6 +84,17 @@ def test_a_connection_that_cannot_be_made_has_carried_nothing(judge: Judge) -> N
 def test_an_answer_that_is_not_of_the_protocol_says_nothing(status: int, body: bytes) -> None:
     with answering(status, body) as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
         assert sender.send(batch(LANE, 1, 1)) == Indefinite()
+
+
+def test_what_is_sent_exposed_is_flagged_in_a_header(exposed_and_gated: tuple[Release, Release]) -> None:
+    answer = b'{"verdicts":["accepted"],"last_accepted":1}'
+    with (
+        answering(200, answer, header="Zerotail-Exposed") as (url, seen),
+        closing(HttpReceiver.at(url, EAST)) as sender,
+    ):
+        for release in exposed_and_gated:
+            assert sender.send(structs.replace(batch(LANE, 1, 1), release=release)) == Accepted(EmissionNumber(1))
+    assert seen == ["true", ""]
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413])

@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from msgspec import structs
 
 from integration.channel.test_contract import PATIENCE_SECONDS, batch, claim
 from support.outside import TOPIC, Outside
+from zerotail.core.gate import Release
 from zerotail.core.identity import EmissionNumber, PartitionNumber
 from zerotail.core.receiver import Welcome
 from zerotail.lab.layout import Layout
@@ -29,6 +31,25 @@ def test_an_end_that_retention_emptied_says_unknown_and_not_zero(outside: Outsid
         assert sender.claim(claim(lane, incarnation=2)) == Welcome(None, None)
         assert sender.send(batch(lane, 6, 7, incarnation=2)) == Accepted(EmissionNumber(7))
     assert outside.numbers(lane) == [6, 7]
+
+
+def test_what_is_sent_exposed_has_a_second_header(
+    outside: Outside, servers_outside: Layout, exposed_and_gated: tuple[Release, Release]
+) -> None:
+    lane = outside.lane()
+    with closing(outside.open(lane, PATIENCE_SECONDS)) as sender:
+        sender.claim(claim(lane))
+        for number, release in enumerate(exposed_and_gated, 1):
+            sent = sender.send(structs.replace(batch(lane, number, number), release=release))
+            assert sent == Accepted(EmissionNumber(number))
+    reader = Consumer({"bootstrap.servers": servers_outside.bootstrap("outside"), "group.id": "exposed"})
+    reader.assign([TopicPartition(TOPIC, lane.partition, 0)])
+    try:
+        read = reader.consume(2, PATIENCE_SECONDS)
+        flags = [dict(message.headers() or ()).get("zt-exposed") for message in read]
+    finally:
+        reader.close()
+    assert flags == [b"true", None]
 
 
 def test_records_of_others_behind_our_last_one_do_not_hide_it(outside: Outside, servers_outside: Layout) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from msgspec import structs
 from psycopg.conninfo import make_conninfo
 
 from integration.channel.test_contract import batch, claim
 from support.outside import Outside
 from zerotail.channel.postgres import PostgresReceiver
+from zerotail.core.gate import Release
 from zerotail.core.identity import EmissionNumber
 from zerotail.core.receiver import Welcome
 from zerotail.deadline import Deadline
@@ -84,6 +86,22 @@ def test_a_statement_of_the_receivers_own_can_be_a_function(outside: Outside, se
         sender.send(batch(lane, 2, 4))
     with session(place, Deadline.after(10)) as connection:
         assert connection.execute("select messages, bytes from total").fetchone() == (4, 4 * len(b"message 1"))
+
+
+def test_a_statement_is_told_what_is_sent_exposed(
+    outside: Outside, servers_outside: Layout, exposed_and_gated: tuple[Release, Release]
+) -> None:
+    lane = outside.lane()
+    place = dsn(servers_outside.database("outside"))
+    with session(place, Deadline.after(10)) as connection:
+        connection.execute("create table if not exists flagged (number bigint, exposed boolean)")
+    effect = Effect(b"insert into flagged values (%(number)s, %(exposed)s)")
+    with closing(PostgresReceiver(place, effect, receipts=True)) as sender:
+        sender.claim(claim(lane))
+        for number, release in enumerate(exposed_and_gated, 1):
+            sender.send(structs.replace(batch(lane, number, number), release=release))
+    with session(place, Deadline.after(10)) as connection:
+        assert connection.execute("select * from flagged order by number").fetchall() == [(1, True), (2, False)]
 
 
 def test_a_lane_that_nobody_has_claimed_takes_nothing(outside: Outside) -> None:

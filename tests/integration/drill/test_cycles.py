@@ -28,25 +28,25 @@ def test_there_and_back_ten_times_both_sites_have_the_same(tmp_path: Path) -> No
     settings = DrillSettings(rate=300, scale=0.3)
     with temporary_lab(lambda where: LabSettings(where, partitions=2)) as layout:
         prepare_example(layout)
-        stage = new_stage(layout, settings, tmp_path / "before", print)
+        rehearsal = new_stage(layout, settings, tmp_path / "before", print)
         try:
-            stage.begin()
-            first = stage.active
+            rehearsal.begin()
+            first = rehearsal.active
             seen = set()
             for cycle in range(CYCLES):
-                result = play_next(stage, SCENARIOS["failback-cycle"], settings, tmp_path / str(cycle))
+                result = play_next(rehearsal, SCENARIOS["failback-cycle"], settings, tmp_path / str(cycle))
                 assert result.verdict == "passed", result.reasons
-                assert stage.active == first
-                seen.add(require_equal(stage))
+                assert rehearsal.active == first
+                seen.add(require_equal(rehearsal))
             assert len(seen) == CYCLES, "each time there was more to compare"
         finally:
-            stage.end()
+            rehearsal.end()
 
 
-def require_equal(stage: Rehearsal) -> str:
+def require_equal(rehearsal: Rehearsal) -> str:
     """Journal and state of both sites are the same; the digest of the state."""
     deadline = Deadline.after(60)
-    with session(stage.database, deadline) as here, session(stage.dsn(stage.standby), deadline) as there:
+    with session(rehearsal.database, deadline) as here, session(rehearsal.dsn(rehearsal.standby), deadline) as there:
         digest, keys = one_row(here, STATE)
         assert keys > 0
         wait_until("the standby has the same state", lambda: one_row(there, STATE) == (digest, keys), deadline)

@@ -22,36 +22,6 @@ pytestmark = [pytest.mark.servers, pytest.mark.soak]
 TAKEN_OVER, BACK, ALONE = epoch_of(2, 1), epoch_of(3, 0), epoch_of(4, 0)
 
 
-def test_wrong_calls_are_refused_with_their_codes_and_change_nothing(sites: Sites) -> None:
-    before = sites.standing("east")
-    plan = sites.call("takeover", "plan", "--to", "west", "--json").answer("takeover-plan")
-    assert plan["needs"] == ["--accept-unfenced-site east"]
-    stated = ("takeover", "run", "--to", "west", "--accept-unfenced-site", "east")
-    for words, code, number in (
-        (("takeover", "plan", "--to", "nowhere"), 2, ""),
-        (("takeover", "run", "--to", "west"), 3, "ZT450"),
-        (stated, 3, "ZT452"),
-        ((*stated, "--plan", plan["id"]), 3, "ZT452"),
-        ((*stated, "--plan", "0123456789", "--confirm", "west"), 3, "ZT451"),
-        ((*stated, "--plan", plan["id"], "--confirm", "east"), 3, "ZT453"),
-        (("takeover", "plan", "--to", "east", "--accept-lost-site", "west"), 3, "ZT457"),
-        (("takeover", "plan", "--to", "west", "--accept-unfenced-site", "west"), 2, ""),
-        (("takeover", "resume"), 3, "ZT456"),
-        (("handover", "resume"), 3, "ZT456"),
-        (("rejoin", "plan", "--site", "east"), 3, "ZT433"),
-    ):
-        said = sites.call(*words, "--json")
-        error = said.answer("error")
-        assert (said.code, error["code"]) == (code, number), error
-    for words in (("takeover", "run", "--to", "east"), ("handover", "run", "--to", "east"), ("failback", "run")):
-        said = sites.call(*words, "--json", at="east")
-        assert (said.code, said.answer(f"{words[0]}-report")["changed"]) == (0, False)
-    assert sites.call("rejoin", "run", "--site", "west", "--json").answer("rejoin-report")["changed"] is False
-    assert sites.call("takeover", "status").code == 0
-    assert (sites.standing("east"), sites.standing("west")) == (before, before)
-    assert not sites.state.exists() or not list(sites.state.iterdir())
-
-
 def test_after_the_loss_of_east_west_goes_on_at_the_break_point(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = sites.configuration("west").objectives.takeover.total_seconds()
     monkeypatch.setenv("ZEROTAIL_OBJECTIVES__TAKEOVER", "1ms")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ import yaml
 from support.command import call
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline, wait_until
+from zerotail.drill.acts import ASKS_FOR_SILENCE as SILENT
+from zerotail.drill.acts import STATEMENTS_LOGGED
 from zerotail.lab.database import dsn
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import continue_target, kill_target, stop_target
@@ -29,6 +32,7 @@ from zerotail.postgres.promotion import promote
 pytestmark = pytest.mark.servers
 
 AFTER_SECONDS = 4.0
+LOOK = "statement: begin"
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,11 @@ def configure(layout: Layout, **changes: Any) -> Path:
     return path
 
 
+def said_in_log(layout: Layout, site: str, words: str) -> int:
+    """How often a database has written that down; of what it is asked, only what the watcher asks."""
+    return (layout.folder_of(f"{site}.postgres") / "log").read_text(errors="replace").count(words)
+
+
 def is_live(layout: Layout, site: str) -> bool:
     with session(dsn(layout.database(site)), Deadline.after(10)) as connection:
         return read_standing(connection).live_at(SiteName(site))
@@ -69,7 +78,10 @@ def watching(config: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[byte
     command = [sys.executable, "-m", "zerotail", "run", "watcher", "--site", "west"]
     with log.open("wb") as said:
         watcher = subprocess.Popen(
-            [*command, "--config", str(config), "--state", str(folder / "notes")], stdout=said, stderr=said
+            [*command, "--config", str(config), "--state", str(folder / "notes")],
+            stdout=said,
+            stderr=said,
+            env={**os.environ, **STATEMENTS_LOGGED},
         )
     try:
         wait_until("it watches", lambda: "watching east" in log.read_text(), Deadline.after(60))
@@ -83,11 +95,13 @@ def test_a_short_silence_changes_nothing_and_a_long_one_takes_over(own_lab: Layo
     config = configure(own_lab, automatic=True, after=f"{AFTER_SECONDS:g}s")
     with watching(config, tmp_path) as (watcher, log):
         stop_target(own_lab, "east.postgres")
-        frozen = Deadline.after(AFTER_SECONDS / 2)
-        wait_until("half of the silence has passed", lambda: frozen.passed, Deadline.after(60))
+        # Each look at a silent site takes 2.5 s: at the second one more than half of the silence has passed.
+        wait_until("it was found silent twice", lambda: said_in_log(own_lab, "west", SILENT) >= 2, Deadline.after(60))
+        looks = said_in_log(own_lab, "east", LOOK)
         continue_target(own_lab, "east.postgres")
-        healed = Deadline.after(2 * AFTER_SECONDS)
-        wait_until("it could have taken over", lambda: healed.passed, Deadline.after(60))
+        # The second look begins when the first has shown that it is alive.
+        wait_until("it has answered", lambda: said_in_log(own_lab, "east", LOOK) >= looks + 2, Deadline.after(60))
+        assert "taking over" not in log.read_text()
         assert watcher.poll() is None
         assert not is_live(own_lab, "west")
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.journal import new_database
-from zerotail.core.head import Hint, first_head
+from zerotail.core.head import Head, Hint, first_head
 from zerotail.core.identity import (
     Offset,
     PartitionNumber,
@@ -33,11 +33,12 @@ from zerotail.handler import Emission, Given, Record, State
 from zerotail.kafka.cluster import Cluster
 from zerotail.lab.layout import Layout
 from zerotail.ports import Batch, FindPlace, HeadRead, JournalRead, ReadHead, ReadJournal
-from zerotail.postgres.connection import connect, session, snapshot
+from zerotail.postgres.connection import connect, one_row, session, snapshot
 from zerotail.postgres.journal import create_head
 from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.schema import apply_schema
 from zerotail.postgres.verification import verify_partition
+from zerotail.running.shadow import Shadow, Shadowed
 from zerotail.spark.reconcile import reconcile
 from zerotail.wiring import AdapterSettings, SiteAdapters, drive
 
@@ -117,6 +118,19 @@ def batches(random: Random, transform: Callable[[bytes], bytes] | None) -> Itera
         yield Batch(some, [serial for _, serial in names], [EPOCH] * len(some), digests, values)
 
 
+def take_all(own: SiteAdapters, transform: Callable[[bytes], bytes] | None = None) -> Head:
+    """Let the stage take all batches; the head behind them."""
+    read = own.carry_out(ReadHead(STAGE, FIRST))
+    assert isinstance(read, HeadRead)
+    place = place_of(read)
+    for at, batch in enumerate(batches(Random(5), transform), 1):
+        taken = drive(take_batch(STAGE_OF_TEST, place, batch, Hint("log", Offset(at)), at * 1_000), own, Event())
+        assert isinstance(taken, Taken)
+        place = replace(place, head=taken.head)
+    assert place.head.next_position == 240
+    return place.head
+
+
 @pytest.mark.parametrize("transform", [None, MORE], ids=["plain", "transformed"])
 def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
     lab: Layout, spark: SparkSession, database: str, transform: Callable[[bytes], bytes] | None
@@ -124,16 +138,7 @@ def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
     transforms = {"wires": transform} if transform else {}
     own = SiteAdapters(AdapterSettings(EAST, database, database, Cluster(lab.bootstrap("east"))), transforms)
     try:
-        read = own.carry_out(ReadHead(STAGE, FIRST))
-        assert isinstance(read, HeadRead)
-        place = place_of(read)
-        for at, batch in enumerate(batches(Random(5), transform), 1):
-            story = take_batch(STAGE_OF_TEST, place, batch, Hint("log", Offset(at)), at * 1_000)
-            taken = drive(story, own, Event())
-            assert isinstance(taken, Taken)
-            place = replace(place, head=taken.head)
-        head = place.head
-        assert head.next_position == 240
+        head = take_all(own, transform)
         replay = Replay(STAGE_OF_TEST, first_head(EPOCH, PRODUCERS))
         while True:
             journal = own.carry_out(ReadJournal(STAGE, FIRST, replay.head.segment, 2))
@@ -156,3 +161,74 @@ def test_a_replay_of_the_stored_journal_gives_the_same_hashes_state_and_numbers(
         assert (untransformed is None) == (transform is None)
         assert journal.head.segment == SegmentNumber(head.segment)
     assert reconcile(spark, database, transforms=transforms).ok
+
+
+class Another(Settle):
+    """Says or does something else from a position on."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def apply(self, record: Record, state: State, given: Given) -> list[Emission]:
+        said = super().apply(record, state, given)
+        if record.position >= TURN and self.how == "says":
+            return said[:-1]
+        if record.position >= TURN and self.how == "raises":
+            raise ValueError("not today")
+        return said
+
+
+TURN = 100
+
+
+def shadowed(database: str, handler: Settle) -> Shadowed:
+    """What a shadow finds that runs this handler over the whole journal."""
+    with session(database, Deadline.after(30)) as connection, snapshot(connection):
+        stage = replace(STAGE_OF_TEST, handler=handler)
+        return Shadow.from_the_beginning(stage, {}, connection).catch_up(connection)
+
+
+@pytest.fixture
+def taken(lab: Layout, database: str) -> str:
+    """The database, after the stage has taken everything."""
+    own = SiteAdapters(AdapterSettings(EAST, database, database, Cluster(lab.bootstrap("east"))), {})
+    try:
+        take_all(own)
+    finally:
+        own.close()
+    return database
+
+
+def test_a_shadow_of_the_same_handler_finds_no_difference(taken: str) -> None:
+    found = shadowed(taken, Settle())
+    assert (found.equal, found.records, found.position, found.keys) == (True, 240, 240, 5)
+
+
+@pytest.mark.parametrize(("how", "said"), [("says", "gives another output chain"), ("raises", "fails at place")])
+def test_a_shadow_tells_which_positions_the_segment_holds_that_differs(taken: str, how: str, said: str) -> None:
+    query = "select max(segment), max(first_position) from zerotail.segment where first_position <= %s"
+    with session(taken, Deadline.after(30)) as connection:
+        segment, first = one_row(connection, query, (TURN,))
+        behind = one_row(connection, "select first_position from zerotail.segment where segment = %s", (segment + 1,))
+    found = shadowed(taken, Another(how))
+    assert found.difference is not None
+    assert found.difference.startswith(f"the replay of settle partition 0 at segment {segment} {said}")
+    assert found.difference.endswith(f"; it holds positions {first} to {behind[0] - 1}")
+    assert (found.segment, found.position) == (segment - 1, first)
+
+
+@pytest.mark.parametrize(
+    ("change", "stored"),
+    [("update zerotail.state set value = '17'", "b'17'"), ("delete from zerotail.state", "none")],
+)
+def test_a_shadow_tells_the_first_key_whose_state_differs(taken: str, change: str, stored: str) -> None:
+    with session(taken, Deadline.after(30)) as connection:
+        head, value = one_row(
+            connection, "select (select segment from zerotail.head), value from zerotail.state where key = 'a3'"
+        )
+        connection.execute(f"{change} where key >= 'a3'".encode())
+    found = shadowed(taken, Settle())
+    assert found.difference == (
+        f"the replay of settle partition 0 up to segment {head}, position 240, gives key 'a3' {value!r}; "
+        f"the database has {stored}"
+    )

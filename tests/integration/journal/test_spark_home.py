@@ -1,7 +1,8 @@
-"""Spark's Python processes import the installed pyspark, which is compiled, and not an archive of its files."""
+"""Spark's Python processes import the installed pyspark, which is compiled, and workers find everything imported."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -22,3 +23,12 @@ def test_workers_import_the_installed_pyspark(spark: SparkSession) -> None:
 
     found = spark.range(1).mapInArrow(where, "file string").collect()
     assert {Path(row.file).parent for row in found} == {Path(pyspark.__file__).parent}
+
+
+def test_a_worker_has_everything_imported_before_its_first_task(spark: SparkSession) -> None:
+    def what(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"name": [name for name in sys.modules if name.endswith("_query")]})
+
+    found = {row.name for row in spark.range(1).mapInArrow(what, "name string").collect()}
+    assert found >= {f"zerotail.spark.{name}_query" for name in ("follower", "producer", "stage")}

@@ -26,7 +26,7 @@ from zerotail.lab.link import CutMode, LinkControl
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(5400)]
 
-KILLS = int(os.environ.get("ZT_TEST_MIRROR_KILLS", "20"))
+KILLS = int(os.environ.get("ZT_TEST_MIRROR_KILLS", "12"))
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
 BLOWS = ["worker"] * 6 + ["east.kafka", "west.kafka"] + ["link"] * 2 + ["jvm", "driver"]
 MIRROR = "  - {topology: active-passive, source: east, target: west, topics: [killed], topic_names: prefixed}\n"

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.servers
 PATIENCE = 20.0
 EAST = SiteName("east")
 WAITING = """
-select count(*) from pg_locks where relation = 'zerotail.epoch'::regclass and not granted
+select count(*) from pg_locks where locktype = 'advisory' and not granted
    and database = (select oid from pg_database where datname = current_database())
 """
 

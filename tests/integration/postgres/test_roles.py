@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
-from support.journal import day_of
+from support.journal import day_of, new_database
 from zerotail.deadline import Deadline
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_position
+from zerotail.postgres.schema import apply_schema, schema_files
 
 pytestmark = pytest.mark.servers
 
@@ -41,14 +45,19 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "reader": {"insert": set(), "update": set(), "delete": set(), "truncate": set()},
     "operator": {
-        "insert": {"epoch", "head", "rejoined", "step", "producer"},
-        "update": {"epoch", "head", "rejoined", "step", "doubt", "lane", "poison"},
+        "insert": {"epoch", "head", "rejoined", "step", "producer", "process", "lane"},
+        "update": {"epoch", "head", "rejoined", "step", "doubt", "lane", "poison", "process", "submission"},
         "delete": set(),
         "truncate": set(),
     },
     "truncator": {"insert": set(), "update": set(), "delete": {"instruction", "segment", "outbox"}, "truncate": set()},
 }
 UNCHANGEABLE = ("instruction", "segment", "outbox")
+LOCKED_BY = "operator"
+"""Who has a right to update these all the same, because `lock table` asks for it."""
+SERVER_RIGHTS = """a superuser has to run in this database:
+  grant execute on function pg_promote(boolean, integer) to zerotail_operator;
+  grant execute on function pg_reload_conf() to zerotail_operator;"""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +98,8 @@ def test_a_role_may_do_what_it_needs_and_nothing_else(database: str, role: str) 
             assert attempt(connection, "select", table) == "done"
             for action, tables in ALLOWED[role].items():
                 expected = "done" if table in tables else "no right"
+                if (role, action) == (LOCKED_BY, "update") and table in UNCHANGEABLE:
+                    expected = "stopped by the table"
                 assert attempt(connection, action, table) == expected, (action, table)
 
 
@@ -111,3 +122,33 @@ def test_every_role_can_see_where_the_database_stands(database: str, role: str) 
         connection.execute(sql.SQL("set role {}").format(sql.Identifier(f"zerotail_{role}")))
         assert read_standing(connection).system
         assert read_position(connection)
+
+
+@pytest.fixture
+def plain(database: str, warm_lab: Layout) -> Iterator[str]:
+    """A database of somebody who is no superuser; the roles are there, `database` has made them."""
+    name, made = new_database(warm_lab)
+    with connect(database, Deadline.after(30)) as superuser:
+        superuser.execute("create role plain login")
+        superuser.execute(f"alter database {name} owner to plain".encode())
+        try:
+            yield make_conninfo(made, user="plain")
+        finally:
+            superuser.execute(f"alter database {name} owner to current_user".encode())
+            with connect(made, Deadline.after(30)) as there:
+                there.execute("reassign owned by plain to current_user")
+                there.execute("drop owned by plain")
+            superuser.execute("drop role plain")
+
+
+def test_who_is_no_superuser_applies_the_schema_and_is_told_what_is_left(plain: str) -> None:
+    warnings: list[str] = []
+    with connect(plain, Deadline.after(30)) as owner:
+        assert len(apply_schema(owner, warnings.append)) == len(schema_files())
+    assert warnings == [SERVER_RIGHTS]
+    with connect(make_conninfo(plain, user="postgres"), Deadline.after(30)) as superuser:
+        superuser.execute(SERVER_RIGHTS.partition(":")[2].encode())
+    warnings.clear()
+    with connect(plain, Deadline.after(30)) as owner:
+        apply_schema(owner, warnings.append)
+    assert warnings == []

@@ -10,20 +10,16 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from support.epochs import open_next
 from support.journal import day_of
-from zerotail.core.epoch import Durability
-from zerotail.core.identity import SiteName, epoch_of
 from zerotail.deadline import Deadline
 from zerotail.lab.layout import Layout
-from zerotail.ports import Done, OpenEpoch
+from zerotail.ports import Done
 from zerotail.postgres.connection import Connection, connect, one_row
-from zerotail.postgres.lineage import open_epoch, read_standing
-from zerotail.postgres.transaction import Session
 
 pytestmark = pytest.mark.servers
 
 PATIENCE = 20.0
-EAST = SiteName("east")
 
 
 @pytest.fixture
@@ -42,17 +38,6 @@ def holder(database: str) -> Iterator[Connection]:
 def hold(connection: Connection) -> None:
     connection.execute("begin")
     connection.execute("update zerotail.head set claim = claim + 1")
-
-
-def open_next(database: str) -> object:
-    """Open the next epoch, as a takeover does."""
-    session = Session(database, patience_seconds=PATIENCE)
-    standing = session.read(read_standing)
-    wanted = OpenEpoch(EAST, standing.epoch, epoch_of(200, 0), Durability.GATED, "takeover", "a test")  # type: ignore[union-attr]
-    try:
-        return session.write(lambda connection: open_epoch(connection, wanted))
-    finally:
-        session.close()
 
 
 def claims(database: str) -> list[int]:

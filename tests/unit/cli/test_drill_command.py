@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.command import call
+from zerotail.drill.result import DrillLine, DrillSummary, write_result
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,28 @@ def test_the_demo_does_not_write_into_the_history_of_another_run(tmp_path: Path)
     said = call("demo", "--dir", str(tmp_path))
     assert said.code == 2
     assert "holds the history of another drill" in said.err
+
+
+def test_a_report_on_a_series_tells_all_of_it(tmp_path: Path) -> None:
+    lines = (
+        DrillLine("site-loss", "R2", 1, "passed", 30.0, 2.1, "a"),
+        DrillLine("demo", "R2", 1, "failed", 60.0, None, "b", "it stood still"),
+    )
+    write_result(tmp_path / "summary.json", "drill-runs", DrillSummary(1, 2, 1, 1, 0, lines))
+    said = call("drill", "report", str(tmp_path))
+    assert said.code == 1
+    assert "outage 2.10 s" in said.out
+    assert "it stood still" in said.out
+    assert "2 drills: 1 passed, 1 failed, 0 undecided" in said.out
+    assert call("drill", "report", str(tmp_path), "--json").answer("drill-runs")["failed"] == 1
+
+
+def test_a_report_on_a_series_that_is_not_finished_names_a_drill_of_it(tmp_path: Path) -> None:
+    played = tmp_path / "001-site-loss-R2-1"
+    played.mkdir()
+    (played / "result.json").touch()
+    said = call("drill", "report", str(tmp_path))
+    assert said.code == 2
+    assert "a series of drills that is not finished: 1 have a result." in said.err
+    assert f"zerotail drill report {played}" in said.err
+    assert "Errno" not in said.err

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
 
-from zerotail.cli.stage_screen import rates_of, sparkline, stage_screen
+import pytest
+from rich.console import Console
+
+from zerotail.cli.stage_screen import EXPOSED, drawn, rates_of, sparkline, stage_screen
 
 
 def test_a_rate_is_what_arrived_between_two_looks() -> None:
@@ -23,3 +28,12 @@ def test_where_nothing_can_be_redrawn_the_story_is_told_in_lines(capsys: pytest.
     with stage_screen() as screen:
         screen.tell("site-loss [east]")
     assert capsys.readouterr().err.endswith(" s  site-loss [east]\n")
+
+
+@pytest.mark.parametrize("exposed", [True, False])
+def test_the_panel_says_when_the_active_site_has_no_second_copy(exposed: bool) -> None:
+    stage: Any = SimpleNamespace(active="west", standby="east", business=SimpleNamespace(acknowledged=7))
+    shown = StringIO()
+    Console(file=shown, width=120).print(drawn(stage, [(1.0, 5)], exposed=exposed))
+    assert (EXPOSED in shown.getvalue()) is exposed
+    assert "west" in shown.getvalue()

@@ -36,9 +36,8 @@ def test_the_strip_shows_the_last_number_of_one_site_and_the_first_of_the_other(
     assert texts == ["partition 0", "east: … 60", "west: 61 …"]
 
 
-def test_without_messages_or_steps_there_is_a_sentence() -> None:
+def test_without_messages_there_is_a_sentence() -> None:
     assert draw_received([], [], 0) == "<p>Nothing was received.</p>"
-    assert draw_steps([], 0) == "<p>No act changed a role.</p>"
     assert pictures(draw_order([], {1: "cards"})) == []
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from zerotail.drill.many import CLASSES, Planned, plan_all, plan_random, run_all
-from zerotail.drill.result import DrillLine, DrillResult
+from zerotail.drill.many import CLASSES, Planned, plan_all, plan_random, read_result, run_all
+from zerotail.drill.result import DrillLine, DrillResult, write_result
 from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS, Scenario
 from zerotail.drill.theatre import unused_folder
@@ -95,6 +96,50 @@ def test_a_series_that_was_broken_off_goes_on_behind_what_has_a_result(tmp_path:
     assert [line.verdict for line in summary.lines] == ["passed", "failed", "passed"]
     with pytest.raises(Misused, match="--rate 100 --strategy auto"):
         run_all(planned, tmp_path, run_one, lambda _line: None, DrillSettings(seed=5, rate=200.0))
+
+
+@pytest.mark.parametrize(
+    "other", [replace(SETTINGS, count=5_000), replace(SETTINGS, rebuild_state=True), replace(SETTINGS, strategy="skip")]
+)
+def test_a_series_goes_on_with_the_settings_it_began_with(other: DrillSettings, tmp_path: Path) -> None:
+    planned = [Planned("site-loss", "R2", 1)]
+    folder = tmp_path / "001-site-loss-R2-1"
+    folder.mkdir()
+    write_result(folder / "result.json", "drill-run", result("passed"))
+    with pytest.raises(Misused, match="holds a series with --rate 100 --strategy auto"):
+        run_all(planned, tmp_path, must_not_run, lambda _line: None, other)
+    assert run_all(planned, tmp_path, must_not_run, lambda _line: None, SETTINGS).passed == 1
+
+
+def test_a_scenario_that_rebuilds_the_state_anyway_is_no_other_setting(tmp_path: Path) -> None:
+    name = "takeover-killed-at-every-step"
+    folder = tmp_path / f"001-{name}-R2-1"
+    folder.mkdir()
+    write_result(folder / "result.json", "drill-run", replace(result("passed"), rebuild_state=True))
+    assert run_all([Planned(name, "R2", 1)], tmp_path, must_not_run, lambda _line: None, SETTINGS).passed == 1
+
+
+@pytest.mark.parametrize("error", [KeyError("nobody knows"), Unavailable("no lab")])
+def test_a_drill_that_broke_off_stays_failed_when_the_series_goes_on(error: Exception, tmp_path: Path) -> None:
+    def break_off(one: Planned, folder: Path) -> DrillResult:
+        raise error
+
+    planned = [Planned("site-loss", "R2", 1)]
+    assert run_all(planned, tmp_path, break_off, lambda _line: None, SETTINGS).failed == 1
+    again = run_all(planned, tmp_path, must_not_run, lambda _line: None, SETTINGS)
+    assert again.failed == 1
+    assert error.args[0] in again.lines[0].why
+    assert again.lines[0].why.endswith("; see error.txt")
+
+
+def test_a_result_in_a_file_carries_its_schema_and_can_be_read_again(tmp_path: Path) -> None:
+    write_result(tmp_path / "result.json", "drill-run", result("passed"))
+    assert msgspec.json.decode((tmp_path / "result.json").read_bytes())["schema"] == "zerotail/drill-run/1"
+    assert read_result(tmp_path) == result("passed")
+
+
+def must_not_run(one: Planned, folder: Path) -> DrillResult:
+    raise AssertionError(f"{one.scenario} was played before")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda one: one.name)

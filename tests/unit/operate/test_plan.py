@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import click
 import pytest
 
-from zerotail.cli.act_options import require_confirmed
+from zerotail.cli.act_options import confirmed
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.errors import Refused
 from zerotail.operate.plan import ActPlan, make_plan, plan_line, require_accepted, require_same, run_line
@@ -60,7 +60,7 @@ def test_each_statement_that_is_needed_must_be_made() -> None:
 )
 def test_a_plan_names_the_lines_to_type(act: str, line: str) -> None:
     one = plan(act, needs=("--accept-loss",))
-    assert plan_line(one) == line
+    assert plan_line(one) == (f"{line} --accept-loss" if act == "takeover" else line)
     assert run_line(one) == f"{line.replace(' plan', ' run')} --plan {one.id} --confirm west --accept-loss"
 
 
@@ -71,17 +71,41 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_on_a_terminal_the_name_of_the_site_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = Terminal()
+@dataclass(frozen=True)
+class Planned:
+    shown: ActPlan
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Somebody sits there and types the names of both sites, one after the other."""
+    shown, typed = Terminal(), iter(["west", "east"])
     monkeypatch.setattr(sys, "stdin", Terminal())
     monkeypatch.setattr(sys, "stderr", shown)
-    typed = iter(["west", "east"])
     monkeypatch.setattr(click, "prompt", lambda *_words, **_more: next(typed))
-    require_confirmed(plan(), None, None)
+    return shown
+
+
+def test_on_a_terminal_the_name_of_the_site_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = terminal(monkeypatch)
+    confirmed(lambda: Planned(plan()), (), None, None)
     assert f"takeover: plan {plan().id}" in shown.getvalue()
     with pytest.raises(Refused) as refused:
-        require_confirmed(plan(), None, None)
+        confirmed(lambda: Planned(plan()), (), None, None)
     assert refused.value.code == "ZT453"
+
+
+def test_what_changed_while_nobody_typed_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal(monkeypatch)
+    seen = iter([plan(), plan(seen=("east answers",), needs=("--accept-unfenced-site east",))])
+    with pytest.raises(Refused) as refused:
+        confirmed(lambda: Planned(next(seen)), (), None, None)
+    assert refused.value.code == "ZT451"
+    assert "east answers" in refused.value.why
+
+
+def test_who_gives_the_name_beforehand_is_not_asked_and_looks_once() -> None:
+    once = iter([plan()])
+    assert confirmed(lambda: Planned(next(once)), (), plan().id, "west") == Planned(plan())
 
 
 def test_a_finished_plan_says_that_nothing_is_to_be_done() -> None:

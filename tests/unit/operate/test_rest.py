@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
-import yaml
 
 from support.standings import EAST, WEST, observed, standing
-from zerotail.config import Configuration, load
+from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase
-from zerotail.core.takeover import Step
-from zerotail.operate.notebook import Note, now
-from zerotail.operate.takeover import Statements, plan_rest, plan_takeover
+from zerotail.core.identity import Timeline
+from zerotail.core.takeover import Step, Strategy
+from zerotail.errors import Refused
+from zerotail.operate.act import Operator
+from zerotail.operate.notebook import Note, Notebook, now
+from zerotail.operate.plan import plan_line, run_line
+from zerotail.operate.takeover import Statements, plan_rest, plan_takeover, resume_takeover
 from zerotail.operate.world import World
-
-
-@pytest.fixture
-def configuration(tmp_path: Path) -> Configuration:
-    path = tmp_path / "zerotail.yaml"
-    sites = {
-        name: {"kafka": {"bootstrap": f"{name}:1"}, "database": {"dsn": f"host={name}"}} for name in ("east", "west")
-    }
-    path.write_text(yaml.safe_dump({"name": "bank", "sites": sites}))
-    return load(str(path))
 
 
 def note(*accepted: str) -> Note:
@@ -68,3 +62,64 @@ def test_unless_it_answers_again(configuration: Configuration) -> None:
     begun = observed(standing(2, phase=Phase.OPENED, durability=Durability.EXPOSED, cause="exposure"))
     rest = plan_rest(configuration, World({EAST: begun, WEST: standby}), EAST, flag, Statements())
     assert rest.steps.steps == (Step.HANDSHAKE, Step.GO_LIVE)
+
+
+def test_what_was_stated_for_a_takeover_that_is_finished_is_not_stated_again(configuration: Configuration) -> None:
+    promoted = observed(standing(durability=Durability.EXPOSED, timeline=Timeline(2)))
+    world = World({EAST: None, WEST: promoted})
+    begun = msgspec.structs.replace(note("--accept-loss"), site=WEST, other=EAST)
+    assert plan_rest(configuration, world, WEST, begun, Statements()).shown.needs == ("--accept-loss",)
+    for old in (msgspec.structs.replace(begun, finished_at=now()), None):
+        with pytest.raises(Refused) as refused:
+            plan_rest(configuration, world, WEST, old, Statements())
+        assert refused.value.code == "ZT430"
+
+
+def test_how_the_topics_are_filled_is_remembered_until_another_way_is_asked_for(configuration: Configuration) -> None:
+    world = World({EAST: None, WEST: observed(standing(timeline=None))})
+    began = msgspec.structs.replace(note(), site=WEST, other=EAST, strategy=Strategy.BOUNDED, rebuild=True)
+    rest = plan_rest(configuration, world, WEST, began, Statements())
+    assert (rest.strategy, rest.rebuild) == (Strategy.BOUNDED, True)
+    other = plan_rest(configuration, world, WEST, began, Statements(strategy=Strategy.SKIP))
+    assert (other.strategy, other.rebuild) == (Strategy.SKIP, False)
+    finished = msgspec.structs.replace(began, finished_at=now())
+    rest = plan_rest(configuration, world, WEST, finished, Statements())
+    assert (rest.strategy, rest.rebuild) == (Strategy.AUTO, False), "as the configuration says"
+
+
+def test_the_id_of_a_plan_covers_how_the_topics_are_filled_and_the_line_to_type_says_it(
+    configuration: Configuration,
+) -> None:
+    world = World({EAST: None, WEST: observed(standing(timeline=None))})
+    plans = [
+        plan_takeover(configuration, world, WEST, Statements(strategy=strategy, rebuild=rebuild)).shown
+        for strategy, rebuild in ((None, False), (Strategy.BOUNDED, False), (Strategy.BOUNDED, True))
+    ]
+    assert len({one.id for one in plans}) == 3
+    typed = ["", " --strategy bounded", " --strategy bounded --rebuild-state"]
+    for one, flags in zip(plans, typed, strict=True):
+        assert plan_line(one) == f"zerotail takeover plan --to west{flags}"
+        assert run_line(one) == f"zerotail takeover run --to west{flags} --plan {one.id} --confirm west"
+
+
+def test_a_site_that_goes_on_alone_stops_waiting_first_and_the_plan_says_so(configuration: Configuration) -> None:
+    world = World({EAST: observed(standing()), WEST: None})
+    planned = plan_takeover(configuration, world, EAST, Statements(lost_site=WEST))
+    assert planned.shown.steps[0] == (
+        "stop waiting: commits of east return without west (synchronous_standby_names is emptied)"
+    )
+    assert planned.steps.steps == (Step.STOP_WAITING, Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE)
+    assert plan_line(planned.shown) == "zerotail takeover plan --to east --accept-lost-site west"
+
+
+def test_a_standby_is_not_promoted_by_resume_while_the_other_site_is_live_again(
+    configuration: Configuration, tmp_path: Path
+) -> None:
+    world = World({EAST: observed(standing()), WEST: observed(standing(timeline=None))})
+    notebook = Notebook(tmp_path / "notes")
+    with notebook.locked():
+        notebook.write(msgspec.structs.replace(note(), site=WEST, other=EAST))
+    planned = plan_rest(configuration, world, WEST, notebook.find_last(("takeover",)), Statements())
+    with pytest.raises(Refused) as refused:
+        resume_takeover(Operator(configuration, notebook, "somebody"), planned)
+    assert refused.value.code == "ZT450"

@@ -1,4 +1,4 @@
-"""A handover whose source stops answering while it drains says in which state it leaves it."""
+"""A handover whose source does not drain, or does not shut down, says in which state it leaves it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.standings import EAST, FIRST, WEST, observed, standing
 from zerotail.errors import Unfinished
 from zerotail.failover.handover import LOOKS, hand_over
 from zerotail.failover.takeover import Pipeline
-from zerotail.ports import ChangeEpoch, Done, Drained, ObserveDrained, ObserveSite, Unreachable
+from zerotail.ports import ChangeEpoch, Done, Drained, ObserveDrained, ObserveSite, Refused, ShutDown, Unreachable
 
 
 def hand_over_until(answers: Callable[[int], object], last: object) -> tuple[str, int]:
@@ -30,11 +30,14 @@ def hand_over_until(answers: Callable[[int], object], last: object) -> tuple[str
                 case ChangeEpoch():
                     changes += 1
                     answer = Done() if changes == 1 else last
+                case ShutDown():
+                    answer = Refused("it still answers")
     except Unfinished as error:
         return error.code, looks
 
 
 BUSY = Drained(instructions=5, emissions=0, doubts=0)
+EMPTY = Drained(instructions=0, emissions=0, doubts=0)
 
 
 def test_one_that_never_gets_done_is_told_to_go_on() -> None:
@@ -50,3 +53,11 @@ def test_one_that_falls_silent_is_given_up_soon_and_not_said_to_go_on() -> None:
 def test_a_short_silence_is_no_silence() -> None:
     answered = hand_over_until(lambda number: Unreachable() if number % 5 else BUSY, Done())
     assert answered == ("ZT424", LOOKS + 1)
+
+
+def test_one_that_does_not_shut_down_takes_submissions_again() -> None:
+    assert hand_over_until(lambda _: EMPTY, Done()) == ("ZT421", 2)
+
+
+def test_one_that_does_not_shut_down_and_falls_silent_is_not_said_to_go_on() -> None:
+    assert hand_over_until(lambda _: EMPTY, Unreachable()) == ("ZT425", 2)

@@ -340,7 +340,7 @@ def test_the_active_site_goes_on_alone_in_a_new_epoch() -> None:
 def test_a_site_that_is_exposed_already_finishes_what_it_began() -> None:
     row = _row(epoch_of(2, 0), EAST, 1, phase=Phase.OPENED, cause="exposure", durability=Durability.EXPOSED)
     lineage = START.opened(row)
-    assert plan_exposure(_view(lineage, EAST, 1)).steps == (Step.HANDSHAKE, Step.GO_LIVE)
+    assert plan_exposure(_view(lineage, EAST, 1)).steps == (Step.STOP_WAITING, Step.HANDSHAKE, Step.GO_LIVE)
     assert plan_exposure(_view(lineage.changed(phase=Phase.LIVE), EAST, 1)).done
 
 

@@ -119,15 +119,31 @@ def test_a_rejoin_keeps_the_tail_notes_the_return_copies_and_then_goes_back_to_g
 
 
 def test_a_takeover_says_which_step_failed() -> None:
-    for answer, kind in (
-        (ports.Refused("no"), Refused),
-        (ports.Indefinite(), Unfinished),
-        (ports.Unreachable(), Unfinished),
+    for answer, kind, code in (
+        (ports.Refused("no"), Refused, "ZT432"),
+        (ports.Indefinite(), Unfinished, "ZT404"),
+        (ports.Unreachable(), Unfinished, "ZT405"),
     ):
         answers = [_seen(LINEAGE, None), ports.Unreachable(), DONE, answer]
         result, effects = _told(take_over(PIPELINE, WEST, 1, EAST), answers)
         assert isinstance(result, kind)
+        assert (result.code, result.tries) == (code, ("zerotail takeover status",))
         assert _names(effects)[-1] == "Promote"
+
+
+def test_a_rejoin_says_which_step_failed_and_whether_somebody_knows() -> None:
+    exposed = LINEAGE.opened(
+        replace(ROW, epoch=epoch_of(2, 1), site=WEST, timeline=Timeline(2), durability=Durability.EXPOSED)
+    )
+    for answer, kind, code in (
+        (ports.Refused("no"), Refused, "ZT412"),
+        (ports.Indefinite(), Unfinished, "ZT415"),
+        (ports.Unreachable(), Unfinished, "ZT412"),
+    ):
+        result, effects = _told(rejoin(EAST, WEST), [_seen(exposed, 2), _seen(LINEAGE, 1), answer])
+        assert isinstance(result, kind)
+        assert (result.code, result.tries) == (code, ("zerotail rejoin plan --site east",))
+        assert _names(effects)[-1] == "KeepTail"
 
 
 def test_a_takeover_of_the_active_site_has_nothing_to_do() -> None:
@@ -158,11 +174,11 @@ def test_going_on_alone_opens_an_exposed_epoch_and_claims() -> None:
     standing = ports.Standing(LINEAGE, Timeline(1), 7)
     claimed = ports.LaneClaimed(standing, Incarnation(1), Lsn(9))
     result, effects = _told(
-        expose(PIPELINE, EAST, 0, WEST), [_seen(LINEAGE, 1), DONE, DONE, DONE, claimed, DONE, DONE, DONE]
+        expose(PIPELINE, EAST, 0, WEST), [_seen(LINEAGE, 1), DONE, DONE, DONE, DONE, claimed, DONE, DONE, DONE]
     )
-    assert list(result.plan.steps) == [Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE]
+    assert list(result.plan.steps) == [Step.STOP_WAITING, Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE]
     assert isinstance(effects[1], ports.StopWaiting)
-    opened = effects[2]
+    opened = effects[3]
     assert isinstance(opened, ports.OpenEpoch)
     assert (opened.durability, opened.operator) == (Durability.EXPOSED, "west is out")
 

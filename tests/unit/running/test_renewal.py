@@ -7,9 +7,10 @@ from threading import Event
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from support.standings import EAST, WEST, standing
-from zerotail.core.epoch import Durability, Phase
+from zerotail.core.epoch import Durability, Lineage, Phase
 from zerotail.ports import End, Unreachable
 from zerotail.running import renewal
 from zerotail.running.renewal import through_renewals
@@ -58,6 +59,12 @@ def test_it_does_not_begin_in_an_epoch_that_is_not_live_yet() -> None:
 def test_it_ends_when_another_site_or_another_instance_works() -> None:
     assert run([standing(), REPLACED], [End.NOT_ACTIVE]) == (End.NOT_ACTIVE, 1)
     assert run([standing()], [End.SUPERSEDED]) == (End.SUPERSEDED, 1)
+
+
+def test_who_slept_through_an_epoch_of_the_other_site_ends() -> None:
+    back = standing(3)
+    slept = replace(back, lineage=Lineage((*standing().lineage.rows, *REPLACED.lineage.rows, *back.lineage.rows)))
+    assert run([standing(), slept], [End.SUPERSEDED]) == (End.SUPERSEDED, 1)
 
 
 def test_who_is_out_of_step_begins_again() -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from zerotail.drill.durability.picture import draw, label
 from zerotail.drill.durability.result import DurabilityResult
-from zerotail.drill.result import DrillResult, FaultTold
+from zerotail.drill.result import DrillResult, FaultTold, write_result
 
 SUMMARY = "Kafka alone, three brokers: what acks, min.insync.replicas and unclean election keep when leaders are lost"
 _STYLE = (
@@ -27,7 +27,7 @@ def leave_files(found: DurabilityResult, seed: int, files: Path) -> DrillResult:
     report = files / "report.html"
     result = as_drill(found, seed, str(files), str(report))
     (files / "durability.json").write_bytes(msgspec.json.encode(found))
-    (files / "result.json").write_bytes(msgspec.json.encode(result))
+    write_result(files / "result.json", "drill-run", result)
     report.write_text(_page(found), encoding="utf-8")
     return result
 

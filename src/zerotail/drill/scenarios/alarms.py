@@ -6,53 +6,58 @@ confirmed any more, so that the outside sees each message once.
 
 from __future__ import annotations
 
-import time
-
 from zerotail.drill import blows
-from zerotail.drill.acts import start_watcher, wait_for_watcher
-from zerotail.drill.example import SILENCE_SECONDS
+from zerotail.drill.acts import silent_looks, start_watcher, wait_for_watcher, wait_until_noticed
 from zerotail.drill.rehearsal import Rehearsal
-from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, current_epoch
+from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, current_epoch, old_site_learns
 
-_SHORT_SECONDS = SILENCE_SECONDS / 2
 _TIMES_SLOW = 3
+_LOOKS = 2
+"""Of a watcher at a silent site take 2.5 s each: at the second one it has been silent for more than half of what it
+takes to take over, at the third one for longer than that.
+"""
 
 
-def _automatic(stage: Rehearsal) -> None:
-    watcher = start_watcher(stage)
-    blows.kill_site(stage, stage.active)
-    wait_for_watcher(stage, watcher)
+def _automatic(rehearsal: Rehearsal) -> None:
+    watcher = start_watcher(rehearsal)
+    blows.kill_site(rehearsal, rehearsal.active)
+    wait_for_watcher(rehearsal, watcher)
 
 
-def _cut_link(stage: Rehearsal) -> None:
-    watcher = start_watcher(stage)
-    fault = blows.cut(stage)
-    wait_for_watcher(stage, watcher)
-    stage.wait_for_new(MESSAGES)
-    blows.heal(stage, fault)
-    stage.wait_for_new(MESSAGES)
+def _cut_link(rehearsal: Rehearsal) -> None:
+    watcher = start_watcher(rehearsal)
+    fault = blows.cut(rehearsal)
+    wait_for_watcher(rehearsal, watcher)
+    rehearsal.wait_for_new(MESSAGES)
+    rehearsal.watch_departure(rehearsal.processes[rehearsal.standby])
+    blows.heal(rehearsal, fault)
+    rehearsal.wait_for_new(MESSAGES)
 
 
-def _frozen_site(stage: Rehearsal) -> None:
-    watcher = start_watcher(stage)
-    fault = blows.freeze_site(stage, stage.active)
-    wait_for_watcher(stage, watcher)
-    stage.wait_for_new(MESSAGES)
-    blows.thaw_site(stage, fault)
-    stage.wait_for_new(MESSAGES)
+def _frozen_site(rehearsal: Rehearsal) -> None:
+    watcher = start_watcher(rehearsal)
+    fault = blows.freeze_site(rehearsal, rehearsal.active)
+    wait_for_watcher(rehearsal, watcher)
+    rehearsal.wait_for_new(MESSAGES)
+    rehearsal.watch_departure(rehearsal.processes[rehearsal.standby])
+    blows.thaw_site(rehearsal, fault)
+    rehearsal.wait_for_new(MESSAGES)
 
 
-def _slow_site(stage: Rehearsal) -> None:
+def _slow_site(rehearsal: Rehearsal) -> None:
     """It stands still again and again, each time for less than the watcher's patience."""
-    watcher = start_watcher(stage)
-    before = current_epoch(stage).epoch
+    watcher = start_watcher(rehearsal, heard=True)
+    epoch = current_epoch(rehearsal).epoch
     for _ in range(_TIMES_SLOW):
-        fault = blows.freeze_site(stage, stage.active)
-        time.sleep(_SHORT_SECONDS)
-        blows.thaw_site(stage, fault)
-        stage.wait_for_new(MESSAGES)
-    stage.promise("a slow site keeps its role", current_epoch(stage).epoch == before)
-    stage.promise("the watcher watches on", not watcher.ended)
+        before = silent_looks(rehearsal, watcher)
+        fault = blows.freeze_site(rehearsal, rehearsal.active)
+        noticed = wait_until_noticed(rehearsal, watcher, _LOOKS, before)
+        blows.thaw_site(rehearsal, fault)
+        rehearsal.promise("the watcher noticed the silence", noticed)
+        rehearsal.wait_for_new(MESSAGES)
+    rehearsal.promise("the watcher was patient", "taking over" not in watcher.said())
+    rehearsal.promise("a slow site keeps its role", current_epoch(rehearsal).epoch == epoch)
+    rehearsal.promise("the watcher watches on", not watcher.ended)
 
 
 SCENARIOS = (
@@ -67,12 +72,14 @@ SCENARIOS = (
         "only the link is cut; the watcher takes over from a site that is alive and well",
         _cut_link,
         ("cut hang",),
+        afterwards=old_site_learns,
     ),
     Scenario(
         "false-alarm-frozen-site",
         "the active site stands still for longer than the watcher waits, and goes on later",
         _frozen_site,
         ("freeze",),
+        afterwards=old_site_learns,
     ),
     Scenario(
         "false-alarm-slow-site",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from zerotail.core.identity import SiteName
 from zerotail.drill import blows
 from zerotail.drill.acts import bring_back, hand_over, rejoin, take_over
@@ -10,116 +12,109 @@ from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, is_exposed
 from zerotail.operate.takeover import Statements
 
 
-def _site_loss(stage: Rehearsal) -> None:
-    lost = stage.active
-    blows.kill_site(stage, lost)
-    take_over(stage, stage.standby)
+def _site_loss(rehearsal: Rehearsal) -> None:
+    lost = rehearsal.active
+    blows.kill_site(rehearsal, lost)
+    take_over(rehearsal, rehearsal.standby)
 
 
-def _demo(stage: Rehearsal) -> None:
-    lost = stage.active
-    _site_loss(stage)
-    stage.wait_for_new(MESSAGES)
-    bring_back(stage, lost)
-    stage.wait_for_new(MESSAGES)
-    hand_over(stage, lost)
+def _demo(rehearsal: Rehearsal) -> None:
+    lost = rehearsal.active
+    _site_loss(rehearsal)
+    rehearsal.wait_for_new(MESSAGES)
+    bring_back(rehearsal, lost)
+    rehearsal.wait_for_new(MESSAGES)
+    hand_over(rehearsal, lost)
 
 
-def _commit_wait(stage: Rehearsal) -> None:
-    frozen = blows.freeze_log_receiver(stage, clients=3)
-    silent = stage.falls_silent()
-    stage.promise("nothing leaves while the standby stores nothing", silent)
-    blows.kill_site(stage, stage.active)
-    blows.thaw_log_receiver(stage, frozen)
-    take_over(stage, stage.standby)
+def _commit_wait(rehearsal: Rehearsal, *, cancelled: bool = False) -> None:
+    frozen = blows.freeze_log_receiver(rehearsal, clients=3)
+    if cancelled:
+        blows.cancel_waiting_commits(rehearsal)
+    silent = rehearsal.falls_silent()
+    returned = ", though the commits returned" if cancelled else ""
+    rehearsal.promise(f"nothing leaves that the standby has not stored{returned}", silent)
+    blows.kill_site(rehearsal, rehearsal.active)
+    blows.thaw_log_receiver(rehearsal, frozen)
+    take_over(rehearsal, rehearsal.standby)
 
 
-def _cancelled_commit_wait(stage: Rehearsal) -> None:
-    frozen = blows.freeze_log_receiver(stage, clients=3)
-    blows.cancel_waiting_commits(stage)
-    silent = stage.falls_silent()
-    stage.promise("nothing leaves that the standby has not stored, though the commits returned", silent)
-    blows.kill_site(stage, stage.active)
-    blows.thaw_log_receiver(stage, frozen)
-    take_over(stage, stage.standby)
+def _database_loss(rehearsal: Rehearsal) -> None:
+    blows.kill_part(rehearsal, f"{rehearsal.active}.postgres")
+    take_over(rehearsal, rehearsal.standby)
 
 
-def _database_loss(stage: Rehearsal) -> None:
-    blows.kill_part(stage, f"{stage.active}.postgres")
-    take_over(stage, stage.standby)
+def _kafka_loss(rehearsal: Rehearsal) -> None:
+    site = rehearsal.active
+    fault = blows.lose_broker(rehearsal, site, empty=rehearsal.random.random() < 0.5)
+    rehearsal.start_servers(f"{site}.kafka")
+    rehearsal.healed(fault, f"{site}.kafka is back")
 
 
-def _kafka_loss(stage: Rehearsal) -> None:
-    site = stage.active
-    fault = blows.lose_broker(stage, site, empty=stage.random.random() < 0.5)
-    stage.start_servers(f"{site}.kafka")
-    stage.healed(fault, f"{site}.kafka is back")
+def _link_cut_then_loss(rehearsal: Rehearsal) -> None:
+    fault = blows.cut(rehearsal)
+    rehearsal.promise("nothing leaves while the link is cut", rehearsal.falls_silent())
+    blows.kill_site(rehearsal, rehearsal.active)
+    blows.heal(rehearsal, fault)
+    take_over(rehearsal, rehearsal.standby)
 
 
-def _link_cut_then_loss(stage: Rehearsal) -> None:
-    fault = blows.cut(stage)
-    stage.promise("nothing leaves while the link is cut", stage.falls_silent())
-    blows.kill_site(stage, stage.active)
-    blows.heal(stage, fault)
-    take_over(stage, stage.standby)
+def _second_loss(rehearsal: Rehearsal) -> None:
+    first = rehearsal.active
+    _site_loss(rehearsal)
+    rehearsal.wait_for_new(MESSAGES)
+    bring_back(rehearsal, first)
+    rehearsal.wait_for_new(MESSAGES)
+    _site_loss(rehearsal)
 
 
-def _second_loss(stage: Rehearsal) -> None:
-    first = stage.active
-    _site_loss(stage)
-    stage.wait_for_new(MESSAGES)
-    bring_back(stage, first)
-    stage.wait_for_new(MESSAGES)
-    _site_loss(stage)
+def _standby_loss(rehearsal: Rehearsal) -> None:
+    lost = rehearsal.standby
+    late = blows.freeze_stages(rehearsal)
+    fault = blows.kill_site(rehearsal, lost)
+    rehearsal.promise("nothing leaves without the standby", rehearsal.falls_silent())
+    take_over(rehearsal, rehearsal.active, Statements(lost_site=SiteName(lost)))
+    blows.thaw_stages(rehearsal, late)
+    rehearsal.wait_for_new(MESSAGES)
+    rehearsal.promise("the epoch says that it is exposed", is_exposed(rehearsal))
+    rehearsal.start_servers(lost)
+    rejoin(rehearsal, lost)
+    rehearsal.healed(fault, f"{lost} is the standby again")
+    rehearsal.promise("exposure has ended", not is_exposed(rehearsal))
 
 
-def _standby_loss(stage: Rehearsal) -> None:
-    lost = stage.standby
-    late = blows.freeze_stages(stage)
-    fault = blows.kill_site(stage, lost)
-    stage.promise("nothing leaves without the standby", stage.falls_silent())
-    take_over(stage, stage.active, Statements(lost_site=SiteName(lost)))
-    blows.thaw_stages(stage, late)
-    stage.wait_for_new(MESSAGES)
-    stage.promise("the epoch says that it is exposed", is_exposed(stage))
-    stage.start_servers(lost)
-    rejoin(stage, lost)
-    stage.healed(fault, f"{lost} is the standby again")
-    stage.promise("exposure has ended", not is_exposed(stage))
+def _both_exposed(rehearsal: Rehearsal) -> None:
+    first, second = rehearsal.active, rehearsal.standby
+    _standby_loss(rehearsal)
+    rehearsal.start_site(second, standby=True)
+    rehearsal.wait_until_warm(second)
+    rehearsal.wait_for_new(MESSAGES)
+    fault = blows.kill_site(rehearsal, first)
+    take_over(rehearsal, second)
+    rehearsal.promise("the other one is exposed now", is_exposed(rehearsal))
+    rehearsal.wait_for_new(MESSAGES)
+    rejoin(rehearsal, first)
+    rehearsal.healed(fault, f"{first} is the standby now")
+    rehearsal.promise("exposure has ended again", not is_exposed(rehearsal))
 
 
-def _both_exposed(stage: Rehearsal) -> None:
-    first, second = stage.active, stage.standby
-    _standby_loss(stage)
-    stage.start_site(second, standby=True)
-    stage.wait_until_warm(second)
-    stage.wait_for_new(MESSAGES)
-    fault = blows.kill_site(stage, first)
-    take_over(stage, second)
-    stage.promise("the other one is exposed now", is_exposed(stage))
-    stage.wait_for_new(MESSAGES)
-    rejoin(stage, first)
-    stage.healed(fault, f"{first} is the standby now")
-    stage.promise("exposure has ended again", not is_exposed(stage))
+def _answers_lost(rehearsal: Rehearsal) -> None:
+    fault = blows.lose_answers(rehearsal, 2 + rehearsal.random.randrange(4))
+    rehearsal.wait_for_new(MESSAGES)
+    blows.behave(rehearsal, fault)
+    again = blows.lose_answers(rehearsal, 1000)
+    blows.kill_site(rehearsal, rehearsal.active)
+    blows.behave(rehearsal, again)
+    take_over(rehearsal, rehearsal.standby)
 
 
-def _answers_lost(stage: Rehearsal) -> None:
-    fault = blows.lose_answers(stage, 2 + stage.random.randrange(4))
-    stage.wait_for_new(MESSAGES)
-    blows.behave(stage, fault)
-    again = blows.lose_answers(stage, 1000)
-    blows.kill_site(stage, stage.active)
-    blows.behave(stage, again)
-    take_over(stage, stage.standby)
-
-
-def _disk_destroyed(stage: Rehearsal) -> None:
-    lost = stage.active
-    fault = blows.destroy(stage, lost)
-    take_over(stage, stage.standby)
-    stage.wait_for_new(MESSAGES)
-    bring_back(stage, lost)
-    stage.healed(fault, f"{lost} is back, from nothing")
+def _disk_destroyed(rehearsal: Rehearsal) -> None:
+    lost = rehearsal.active
+    fault = blows.destroy(rehearsal, lost)
+    take_over(rehearsal, rehearsal.standby)
+    rehearsal.wait_for_new(MESSAGES)
+    bring_back(rehearsal, lost)
+    rehearsal.healed(fault, f"{lost} is back, from nothing")
 
 
 SCENARIOS = (
@@ -144,7 +139,7 @@ SCENARIOS = (
     Scenario(
         "cancelled-commit-wait",
         "commits that wait for the standby are cancelled, then the active site is lost",
-        _cancelled_commit_wait,
+        partial(_commit_wait, cancelled=True),
         ("log-receiver-frozen", "commit-wait-cancelled", "site-loss"),
     ),
     Scenario("database-loss", "only the database of the active site is killed", _database_loss, ("kill",)),

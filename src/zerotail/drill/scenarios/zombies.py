@@ -4,55 +4,60 @@ from __future__ import annotations
 
 from zerotail.drill import blows
 from zerotail.drill.acts import bring_back, hand_over, take_over
+from zerotail.drill.commands import CLAIM_LANES
+from zerotail.drill.departure import ALL, EMITTER
 from zerotail.drill.rehearsal import Rehearsal
-from zerotail.drill.scenarios.scenario import END_SECONDS, MESSAGES, SUPERSEDED, Scenario
+from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, old_site_learns, promise_departure
 
 
-def _zombie_site(stage: Rehearsal) -> None:
-    zombie = stage.active
-    detained = blows.detain_message(stage)
-    frozen = blows.freeze_site(stage, zombie)
+def _zombie_site(rehearsal: Rehearsal) -> None:
+    zombie = rehearsal.active
+    detained = blows.detain_message(rehearsal)
+    frozen = blows.freeze_site(rehearsal, zombie)
 
     def hear(step: str, done: bool) -> None:
-        if (step, done) == ("claim lanes", True):
-            blows.let_message_arrive(stage, detained)
+        if (step, done) == (CLAIM_LANES, True):
+            blows.let_message_arrive(rehearsal, detained)
 
-    take_over(stage, stage.standby, hear=hear)
-    stage.wait_for_new(MESSAGES)
-    blows.thaw_site(stage, frozen)
-    if stage.layout.receiver_class == "R2":  # the only one that tells an old sender that it is old
-        ended = stage.processes[zombie].says_within(END_SECONDS, SUPERSEDED)
-        stage.promise("the sender that was frozen ends by itself within 5 s", ended)
-    stage.wait_for_new(MESSAGES)
-
-
-def _zombie_database(stage: Rehearsal) -> None:
-    home = stage.active
-    blows.kill_part(stage, f"{home}.postgres")
-    take_over(stage, stage.standby)
-    stage.wait_for_new(MESSAGES)
-    lost_at = stage.fault_at
-    blows.restart_database(stage, home, clients=3)
-    stage.fault_at = lost_at
-    stage.wait_for_new(MESSAGES)
+    take_over(rehearsal, rehearsal.standby, hear=hear)
+    rehearsal.wait_for_new(MESSAGES)
+    old = rehearsal.processes[zombie]
+    rehearsal.watch_departure(old)
+    blows.thaw_site(rehearsal, frozen)
+    if rehearsal.layout.receiver_class == "R2":  # the only one that tells an old sender that it is old
+        # Who waits for the next turn ends the sender alone: its own database has not refused the stages yet.
+        promise_departure(rehearsal, (EMITTER,) if old.standby else ALL)
+    rehearsal.wait_for_new(MESSAGES)
 
 
-def _frozen_sender(stage: Rehearsal) -> None:
-    home = stage.active
-    detained = blows.detain_message(stage)
-    frozen = blows.freeze_senders(stage, home)
-    blows.kill_part(stage, home)
-    take_over(stage, stage.standby)
-    stage.wait_for_new(MESSAGES)
-    bring_back(stage, home)
-    hand_over(stage, home)
-    stage.wait_for_new(MESSAGES)
-    blows.thaw_senders(stage, frozen)
-    blows.let_message_arrive(stage, detained)
-    ended = stage.strays[-1].says_within(2 * END_SECONDS, SUPERSEDED)
-    stage.promise("the processes that were frozen end by themselves", ended)
-    stage.end_strays()
-    stage.wait_for_new(MESSAGES)
+def _zombie_database(rehearsal: Rehearsal) -> None:
+    home = rehearsal.active
+    blows.kill_part(rehearsal, f"{home}.postgres")
+    take_over(rehearsal, rehearsal.standby)
+    rehearsal.wait_for_new(MESSAGES)
+    lost_at = rehearsal.fault_at
+    blows.restart_database(rehearsal, home, clients=3)
+    rehearsal.fault_at = lost_at
+    rehearsal.watch_departure(rehearsal.processes[home])
+    rehearsal.wait_for_new(MESSAGES)
+
+
+def _frozen_sender(rehearsal: Rehearsal) -> None:
+    home = rehearsal.active
+    detained = blows.detain_message(rehearsal)
+    frozen = blows.freeze_senders(rehearsal, home)
+    blows.kill_part(rehearsal, home)
+    take_over(rehearsal, rehearsal.standby)
+    rehearsal.wait_for_new(MESSAGES)
+    bring_back(rehearsal, home)
+    hand_over(rehearsal, home)
+    rehearsal.wait_for_new(MESSAGES)
+    rehearsal.watch_departure(rehearsal.strays[-1])
+    blows.thaw_senders(rehearsal, frozen)
+    blows.let_message_arrive(rehearsal, detained)
+    promise_departure(rehearsal)
+    rehearsal.end_strays()
+    rehearsal.wait_for_new(MESSAGES)
 
 
 SCENARIOS = (
@@ -61,12 +66,14 @@ SCENARIOS = (
         "the active site freezes with a message on the wire, is taken over, and goes on as if nothing were",
         _zombie_site,
         ("message-detained", "freeze"),
+        afterwards=old_site_learns,
     ),
     Scenario(
         "zombie-database",
         "the database of the active site is lost, and starts again as a primary when the other site has taken over",
         _zombie_database,
         ("kill", "database-restarted"),
+        afterwards=old_site_learns,
     ),
     Scenario(
         "frozen-sender-after-failback",

@@ -19,8 +19,9 @@ create table if not exists zerotail.process (
 comment on column zerotail.process.partition is '-1: the process as a whole';
 comment on column zerotail.process.reason is 'why it waits or has stopped; empty while it works';
 comment on column zerotail.process.since is 'since when it does this for this reason';
-comment on column zerotail.process.counters is 'sums since the process began, by name';
+comment on column zerotail.process.counters is 'sums since the process began, and measures, by name; null is one that nobody knows';
 
 revoke all on zerotail.process from public;
 grant select on zerotail.process to zerotail_writer, zerotail_reader, zerotail_operator, zerotail_truncator;
 grant insert, update, delete on zerotail.process to zerotail_writer;
+grant insert, update on zerotail.process to zerotail_operator;

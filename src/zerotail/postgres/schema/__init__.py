@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import files
+
+from psycopg.errors import Diagnostic
 
 from zerotail.postgres.connection import Connection
 
@@ -13,11 +16,22 @@ def schema_files() -> list[tuple[str, str]]:
     return [(entry.name, entry.read_text()) for entry in sorted(found, key=lambda entry: entry.name)]
 
 
-def apply_schema(connection: Connection) -> list[str]:
-    """Run every file, each in a transaction of its own; answers their names."""
+def apply_schema(connection: Connection, warn: Callable[[str], None] = lambda _: None) -> list[str]:
+    """Run every file, each in a transaction of its own; answers their names. `warn` hears what a superuser has to run
+    when whoever applies may not.
+    """
+
+    def heed(notice: Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warn(notice.message_primary or "")
+
     names = []
-    for name, text in schema_files():
-        with connection.transaction():
-            connection.execute(text.encode())
-        names.append(name)
+    connection.add_notice_handler(heed)
+    try:
+        for name, text in schema_files():
+            with connection.transaction():
+                connection.execute(text.encode())
+            names.append(name)
+    finally:
+        connection.remove_notice_handler(heed)
     return names

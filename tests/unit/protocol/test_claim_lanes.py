@@ -1,0 +1,45 @@
+"""A receiver that does not answer is asked once in a takeover, however many lanes lead to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.standings import WEST, standing
+from zerotail.core.emission import Lane
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import ChannelName, Incarnation, Lsn, PartitionNumber, epoch_of
+from zerotail.core.receiver import ReceiverClass
+from zerotail.core.takeover import Step, TakeoverPlan
+from zerotail.failover.takeover import Pipeline, carry_out
+from zerotail.ports import ClaimAtReceiver, ClaimLane, Indefinite, LaneClaimed, Superseded, Unreachable
+
+LANES = [Lane(ChannelName(name), PartitionNumber(partition)) for name in ("bank", "mail") for partition in range(4)]
+
+
+def asked(answer_of_bank: object) -> list[Lane]:
+    """The lanes that are claimed at receivers when the one of `bank` answers so."""
+    now = standing()
+    plan = TakeoverPlan(WEST, now.epoch, now.epoch, Durability.EXPOSED, "takeover", (Step.HANDSHAKE,))
+    story = carry_out(Pipeline([], {}, dict.fromkeys(LANES, ReceiverClass.R2)), plan, WEST, "")
+    found: list[Lane] = []
+    answer: Any = None
+    try:
+        while True:
+            effect = story.send(answer)
+            answer = None
+            if isinstance(effect, ClaimLane):
+                answer = LaneClaimed(now, Incarnation(1), Lsn(1))
+            elif isinstance(effect, ClaimAtReceiver):
+                found.append(effect.lane)
+                answer = answer_of_bank if effect.lane.channel == "bank" else Superseded(epoch_of(9, 1))
+    except StopIteration:
+        return found
+
+
+def test_a_silent_one_is_asked_once() -> None:
+    for silence in (Unreachable(), Indefinite()):
+        assert asked(silence) == [LANES[0], *LANES[4:]]
+
+
+def test_one_that_answers_is_asked_for_every_lane() -> None:
+    assert asked(Superseded(epoch_of(9, 1))) == LANES
