@@ -4,6 +4,10 @@
 process, which holds both under one lock: a position is never paired with the timeline of another moment. While no
 receiver runs (the standby has lost its primary) there is no such row, and the answer is no.
 
+What the standby has applied counts as flushed, too: a receiver that has just started says less than the standby holds,
+and goes on saying so until its primary writes again (decision 0002). The applied position is read *before* the row: so
+it lies in the history of the row's timeline, whatever happens in between.
+
 Every answer is awaited on the client's side with a deadline: a frozen standby accepts a connection and then is silent.
 """
 
@@ -22,13 +26,15 @@ from zerotail.postgres.connection import Connection, one_row, where
 
 _EPOCH = "coalesce((select max(epoch) from zerotail.epoch), 0)"
 _QUESTION = f"""
+with before as materialized (select pg_last_wal_replay_lsn() as applied)
 select pg_is_in_recovery(),
        (select system_identifier from pg_control_system()),
        coalesce(receiver.received_tli, 0),
        {_EPOCH},
-       coalesce(receiver.flushed_lsn - '0/0'::pg_lsn, 0)::bigint
-from (values (1)) as always
-left join pg_stat_wal_receiver receiver on receiver.status = 'streaming'
+       coalesce(receiver.held - '0/0'::pg_lsn, 0)::bigint
+from before
+left join lateral (select received_tli, greatest(flushed_lsn, before.applied) as held
+                     from pg_stat_wal_receiver where status = 'streaming') as receiver on true
 """
 _ASKER = f"""
 select (select system_identifier from pg_control_system()),

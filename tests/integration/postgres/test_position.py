@@ -7,12 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from support.pair import gate_is_open
+from zerotail.core.gate import GateAnswer
 from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
+from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 from zerotail.ports import Done
 from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.look import observe_database
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Session
@@ -67,3 +70,22 @@ def test_status_asks_the_gate_for_such_a_position_too(lab: Layout) -> None:
     with session(east, Deadline.after(30)) as primary:
         position = read_at_the_beginning(primary, lambda: observe_database(east, Deadline.after(10)).position)
     assert position % FILE_BYTES == 0
+
+
+def test_a_standby_that_starts_again_confirms_what_it_holds_while_nothing_is_written(lab: Layout) -> None:
+    east, west = dsn(lab.database("east")), dsn(lab.database("west"))
+    with session(east, Deadline.after(30)) as primary:
+        primary.execute("create table if not exists placed (number int)")
+        primary.execute("insert into placed values (1)")
+        position = read_position(primary)
+    assert position % FILE_BYTES > 0, "a receiver begins with the file"
+    assert kill_target(lab, "west.postgres").bit
+    assert start_target(lab, "west.postgres").bit
+
+    def first_answer() -> GateAnswer | None:
+        with session(west, Deadline.after(10)) as standby:
+            answer = ask_standby(standby, Deadline.after(10))
+        return answer if answer.timeline else None
+
+    answer = wait_until("it receives the log", first_answer, Deadline.after(30))
+    assert answer.flushed >= position
