@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import time
 from contextlib import suppress
 
 from zerotail.core.identity import SiteName
@@ -157,7 +158,7 @@ def restart_database(rehearsal: Rehearsal, site: str, clients: int) -> Fault:
 def lose_answers(rehearsal: Rehearsal, count: int) -> Fault:
     """The receiver takes the next batches and its answers are lost on their way."""
     control, deadline = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS)
-    before = rehearsal.accepted()
+    before, since = rehearsal.accepted(), time.time()
     control.misbehave(lose_answers=count, deadline=deadline)
     left = wait_until(
         "answers were lost", lambda: (count - control.behaviour(deadline=deadline).lose_answers) or None, deadline
@@ -165,7 +166,7 @@ def lose_answers(rehearsal: Rehearsal, count: int) -> Fault:
     evidence = (
         f"{left} of {count} answers are lost so far, {rehearsal.accepted() - before} messages were taken meanwhile",
     )
-    return rehearsal.bit(FaultReport("answers-lost", "outside.receiver", left > 0, evidence))
+    return rehearsal.bit(FaultReport("answers-lost", "outside.receiver", left > 0, evidence), since)
 
 
 def behave(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -177,11 +178,11 @@ def behave(rehearsal: Rehearsal, fault: Fault) -> None:
 
 def detain_message(rehearsal: Rehearsal) -> Fault:
     """What the active site sends next stays on the wire."""
-    control, deadline = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS)
+    control, deadline, since = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS), time.time()
     control.misbehave(detain=1, deadline=deadline)
     wait_until("a message is on the wire", lambda: control.behaviour(deadline=deadline).detained, deadline)
     return rehearsal.bit(
-        FaultReport("message-detained", rehearsal.active, True, ("1 batch was sent and has not arrived",))
+        FaultReport("message-detained", rehearsal.active, True, ("1 batch was sent and has not arrived",)), since
     )
 
 

@@ -217,12 +217,12 @@ class Rehearsal:
         report = start_target(self.layout, target)
         self.note("heal", f"{target}: {'; '.join(report.evidence)}")
 
-    def bit(self, report: FaultReport) -> Fault:
-        """Note a blow."""
-        at = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
-        fault = Fault(report, at)
+    def bit(self, report: FaultReport, since: float | None = None) -> Fault:
+        """Note a blow, with the time since when it is felt where that had to be waited for."""
+        noted = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
+        fault = Fault(report, noted if since is None else since)
         self.faults.append(fault)
-        self.fault_at = at
+        self.fault_at = fault.at
         return fault
 
     def healed(self, fault: Fault, how: str) -> None:

@@ -1,8 +1,8 @@
 """Scene after scene on the same two sites: roles change, sites are lost and come back, the history grows.
 
 Sites that have been through disasters are a harder test than fresh ones, and come to the next scene sooner than a new
-lab. After some scenes, and after one that failed, there is a new stage: no scene pays for another one's failure, and
-the judges, who look at the whole history of a stage, do not take ever longer.
+lab. After some scenes, and after one that did not pass, there is a new stage: the judges look at the whole history of a
+stage, so that no scene pays for what another one broke or left open, and they do not take ever longer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Theatre:
         with ExitStack() as unless_it_went_well:
             unless_it_went_well.callback(self.leave)
             result = play_next(self._rehearsal, scenario, replace(self.settings, seed=seed), folder)
-            if result.verdict != Outcome.FAILED.value:
+            if result.verdict == Outcome.PASSED.value:
                 unless_it_went_well.pop_all()
         return result
 

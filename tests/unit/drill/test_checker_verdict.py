@@ -24,6 +24,7 @@ from zerotail.drill.history import (
     EmissionAttempted,
     EpochOpened,
     FaultBegan,
+    FaultEnded,
     FinalSegment,
     FinalSite,
     Released,
@@ -180,6 +181,22 @@ def test_a_fault_without_work_during_it_leaves_the_verdict_open() -> None:
     quiet = [e for e in events if type(e) not in (EmissionAttempted, SubmitAccepted) or e.time < fault.time]
     assert "N3" in check(quiet, strict).open_rules
     assert check(events, strict).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(("heard", "left_open"), [(None, True), (EmissionAttempted, False), (SubmitInvoked, False)])
+def test_what_is_asked_or_sent_during_a_fault_that_stops_all_work_counts_as_attempted(
+    heard: type | None, left_open: bool
+) -> None:
+    events, expect = clean(5)
+    fault = next(f for f in each(events, FaultBegan))
+    work = next(e for e in events if type(e) is (heard or EmissionAttempted) and e.time > fault.time)
+    quiet = [e for e in events if e.time != work.time or (e is work and heard)]
+    during = [
+        replace(fault, fault="short", time=work.time - 1, sequence=0),
+        FaultEnded(fault="short", time=work.time + 1),
+    ]
+    verdict = check(sorted([*quiet, *during], key=lambda e: e.time), changed(expect, work_during_faults=False))
+    assert ("nothing was attempted during fault short" in [doubt.says for doubt in verdict.doubts]) is left_open
 
 
 def test_work_before_a_fault_counts_only_when_it_was_completed() -> None:

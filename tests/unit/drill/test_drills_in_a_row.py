@@ -14,7 +14,7 @@ from zerotail.drill.many import CLASSES, Planned, plan_all, plan_random, read_re
 from zerotail.drill.result import DrillLine, DrillResult, write_result
 from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS, Scenario
-from zerotail.drill.theatre import unused_folder
+from zerotail.drill.theatre import Theatre, unused_folder
 from zerotail.errors import Misused, Unavailable
 
 SETTINGS = DrillSettings(seed=5, rate=100.0)
@@ -43,6 +43,20 @@ def test_every_scenario_is_drawn_before_one_is_drawn_again_and_every_class_of_re
 def test_drills_that_can_share_a_stage_come_one_behind_the_other() -> None:
     kinds = [(one.receiver, SCENARIOS[one.scenario].replayed) for one in plan_random(3, 60, None)]
     assert len(list(groupby(kinds))) == len(set(kinds))
+
+
+@pytest.mark.parametrize(("verdict", "stages"), [("passed", 1), ("failed", 2), ("undecided", 2)])
+def test_a_scene_that_did_not_pass_leaves_nothing_to_the_next(
+    verdict: str, stages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[object] = []
+    monkeypatch.setattr(Theatre, "_build", lambda *_: built.append(object()) or built[-1])
+    monkeypatch.setattr("zerotail.drill.theatre.play_next", lambda *_: result(verdict))
+    with Theatre(tmp_path, SETTINGS) as stage:
+        stage._kind = ("R2", False)
+        for name in ("site-loss", "demo"):
+            stage.play(SCENARIOS[name], "R2", 1, tmp_path / name)
+    assert len(built) == stages
 
 
 def test_lines_and_sums_say_what_became_of_each_drill(tmp_path: Path) -> None:

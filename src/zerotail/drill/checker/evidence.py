@@ -97,7 +97,8 @@ def _work_around_faults(facts: Facts, expect: Expect) -> Iterator[Doubt]:
     done.sort()
     during = done
     if not expect.work_during_faults:
-        during = [event.time for event in facts.submissions if type(event) is SubmitInvoked]
+        asked = [event.time for event in facts.submissions if type(event) is SubmitInvoked]
+        during = sorted([*asked, *(attempt.time for attempt in facts.attempts)])
     ends = {event.fault: event.time for event in facts.faults if type(event) is FaultEnded}
     for fault in facts.faults:
         if type(fault) is not FaultBegan:
