@@ -18,6 +18,7 @@ from zerotail.core.identity import Serial
 from zerotail.core.verdict import Doubt, Outcome, Verdict, Violation
 from zerotail.drill.checker import SIMULATED, Expect, check
 from zerotail.drill.history import (
+    AnyEvent,
     ChannelClaimed,
     ChannelDeclared,
     DivergentSegment,
@@ -191,7 +192,7 @@ def test_what_is_asked_or_sent_during_a_fault_that_stops_all_work_counts_as_atte
     fault = next(f for f in each(events, FaultBegan))
     work = next(e for e in events if type(e) is (heard or EmissionAttempted) and e.time > fault.time)
     quiet = [e for e in events if e.time != work.time or (e is work and heard)]
-    during = [
+    during: list[AnyEvent] = [
         replace(fault, fault="short", time=work.time - 1, sequence=0),
         FaultEnded(fault="short", time=work.time + 1),
     ]

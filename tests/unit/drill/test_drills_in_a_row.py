@@ -49,8 +49,13 @@ def test_drills_that_can_share_a_stage_come_one_behind_the_other() -> None:
 def test_a_scene_that_did_not_pass_leaves_nothing_to_the_next(
     verdict: str, stages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built: list[object] = []
-    monkeypatch.setattr(Theatre, "_build", lambda *_: built.append(object()) or built[-1])
+    built: list[str] = []
+
+    def build(*_: object) -> str:
+        built.append("a stage")
+        return built[-1]
+
+    monkeypatch.setattr(Theatre, "_build", build)
     monkeypatch.setattr("zerotail.drill.theatre.play_next", lambda *_: result(verdict))
     with Theatre(tmp_path, SETTINGS) as stage:
         stage._kind = ("R2", False)
