@@ -5,7 +5,10 @@ from __future__ import annotations
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
+from typing import Concatenate, ParamSpec
 
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline, wait_until
@@ -26,6 +29,7 @@ from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import observe_drained
 
+P = ParamSpec("P")
 _WAITING = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
 _BEHIND = """
 select coalesce(max(pg_current_wal_insert_lsn() - flush_lsn), -1)::bigint from pg_stat_replication
@@ -37,28 +41,43 @@ select count(*) from (select pg_cancel_backend(pid) as done from pg_stat_activit
 """
 
 
-def kill_site(rehearsal: Rehearsal, site: str) -> Fault:
+def blow(dealt: Callable[Concatenate[Rehearsal, P], FaultReport]) -> Callable[Concatenate[Rehearsal, P], Fault]:
+    """A blow that is noted. Its fault begins when it is dealt: it may be felt before there is proof that it fell."""
+
+    @wraps(dealt)
+    def noted(rehearsal: Rehearsal, /, *args: P.args, **kwargs: P.kwargs) -> Fault:
+        began = time.time()
+        return rehearsal.bit(dealt(rehearsal, *args, **kwargs), began)
+
+    return noted
+
+
+@blow
+def kill_site(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Everything of a site at once: servers and our own processes."""
     count = rehearsal.processes[site].signal(signal.SIGKILL)
     report = kill_target(rehearsal.layout, site)
     evidence = (f"{count} processes of ours killed", *report.evidence)
-    return rehearsal.bit(FaultReport("site-loss", site, report.bit and count > 0, evidence))
+    return FaultReport("site-loss", site, report.bit and count > 0, evidence)
 
 
-def destroy(rehearsal: Rehearsal, site: str) -> Fault:
+@blow
+def destroy(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Everything of a site at once, and its disks."""
     count = rehearsal.processes[site].signal(signal.SIGKILL)
     report = destroy_site(rehearsal.layout, site)
     evidence = (f"{count} processes of ours killed", *report.evidence)
-    return rehearsal.bit(FaultReport("site-destroyed", site, report.bit and count > 0, evidence))
+    return FaultReport("site-destroyed", site, report.bit and count > 0, evidence)
 
 
-def kill_part(rehearsal: Rehearsal, part: str) -> Fault:
+@blow
+def kill_part(rehearsal: Rehearsal, part: str) -> FaultReport:
     """One server."""
-    return rehearsal.bit(kill_target(rehearsal.layout, part))
+    return kill_target(rehearsal.layout, part)
 
 
-def lose_broker(rehearsal: Rehearsal, site: str, *, empty: bool) -> Fault:
+@blow
+def lose_broker(rehearsal: Rehearsal, site: str, *, empty: bool) -> FaultReport:
     """The Kafka of a site is killed; with `empty` its disk is gone as well."""
     report = kill_target(rehearsal.layout, f"{site}.kafka")
     evidence = report.evidence
@@ -68,16 +87,17 @@ def lose_broker(rehearsal: Rehearsal, site: str, *, empty: bool) -> Fault:
             shutil.rmtree(folder, ignore_errors=True)
         gone = not any(folder.exists() for folder in folders)
         evidence = (*evidence, "its data is removed" if gone else "its data is still there")
-        return rehearsal.bit(FaultReport("kafka-destroyed", site, report.bit and gone, evidence))
-    return rehearsal.bit(FaultReport("kafka-loss", site, report.bit, evidence))
+        return FaultReport("kafka-destroyed", site, report.bit and gone, evidence)
+    return FaultReport("kafka-loss", site, report.bit, evidence)
 
 
-def freeze_site(rehearsal: Rehearsal, site: str) -> Fault:
+@blow
+def freeze_site(rehearsal: Rehearsal, site: str) -> FaultReport:
     """A site that stands still, and may go on later."""
     count = rehearsal.processes[site].signal(signal.SIGSTOP)
     report = stop_target(rehearsal.layout, site)
     evidence = (f"{count} processes of ours stopped", *report.evidence)
-    return rehearsal.bit(FaultReport("freeze", site, report.bit and count > 0, evidence))
+    return FaultReport("freeze", site, report.bit and count > 0, evidence)
 
 
 def thaw_site(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -88,9 +108,10 @@ def thaw_site(rehearsal: Rehearsal, fault: Fault) -> None:
     rehearsal.healed(fault, f"{site} goes on: {count} processes of ours; {'; '.join(report.evidence)}")
 
 
-def cut(rehearsal: Rehearsal) -> Fault:
+@blow
+def cut(rehearsal: Rehearsal) -> FaultReport:
     """Nothing passes between the sites any more."""
-    return rehearsal.bit(cut_link(rehearsal.layout, BOTH, CutMode.HANG))
+    return cut_link(rehearsal.layout, BOTH, CutMode.HANG)
 
 
 def heal(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -99,7 +120,8 @@ def heal(rehearsal: Rehearsal, fault: Fault) -> None:
     rehearsal.healed(fault, f"the link is open again: {'; '.join(report.evidence)}")
 
 
-def freeze_log_receiver(rehearsal: Rehearsal, clients: int) -> Fault:
+@blow
+def freeze_log_receiver(rehearsal: Rehearsal, clients: int) -> FaultReport:
     """The standby receives the log and stores nothing of it, so that commits of patient clients wait."""
     receiver = _log_receiver(rehearsal, rehearsal.standby)
     bit = receiver is not None and send(receiver, signal.SIGSTOP)
@@ -111,7 +133,7 @@ def freeze_log_receiver(rehearsal: Rehearsal, clients: int) -> Fault:
         f"the log receiver of {rehearsal.standby} is stopped (pid {receiver.pid if receiver else 0})",
         f"{waiting} commits wait for it, it is {behind:,} bytes behind",
     )
-    return rehearsal.bit(FaultReport("log-receiver-frozen", rehearsal.standby, bool(bit and waiting), evidence))
+    return FaultReport("log-receiver-frozen", rehearsal.standby, bool(bit and waiting), evidence)
 
 
 def thaw_log_receiver(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -122,15 +144,17 @@ def thaw_log_receiver(rehearsal: Rehearsal, fault: Fault) -> None:
     rehearsal.healed(fault, f"the log receiver of {fault.report.target} goes on")
 
 
-def cancel_waiting_commits(rehearsal: Rehearsal) -> Fault:
+@blow
+def cancel_waiting_commits(rehearsal: Rehearsal) -> FaultReport:
     """An impatient administrator: commits that wait return, and their rows exist at one site only."""
     with session(rehearsal.database, Deadline.after(PATIENCE_SECONDS)) as primary:
         cancelled = _cancel_waiting(primary)
     evidence = (f"{cancelled} waiting commits were cancelled, and none waits any more",)
-    return rehearsal.bit(FaultReport("commit-wait-cancelled", rehearsal.active, cancelled > 0, evidence))
+    return FaultReport("commit-wait-cancelled", rehearsal.active, cancelled > 0, evidence)
 
 
-def restart_database(rehearsal: Rehearsal, site: str, clients: int) -> Fault:
+@blow
+def restart_database(rehearsal: Rehearsal, site: str, clients: int) -> FaultReport:
     """The database of a site that was taken over starts again as the primary it was. Clients who do not know what
     happened give it work, and the site's own processes do it: its journal grows beside the one of the other site.
     """
@@ -152,13 +176,14 @@ def restart_database(rehearsal: Rehearsal, site: str, clients: int) -> Fault:
         f"{site} is a primary, in epoch {standing.epoch}{', live by its own words' if live else ''}",
         f"it has applied {applied} instructions since, and owes {owed} messages",
     )
-    return rehearsal.bit(FaultReport("database-restarted", site, live and owed > 0, evidence))
+    return FaultReport("database-restarted", site, live and owed > 0, evidence)
 
 
-def lose_answers(rehearsal: Rehearsal, count: int) -> Fault:
+@blow
+def lose_answers(rehearsal: Rehearsal, count: int) -> FaultReport:
     """The receiver takes the next batches and its answers are lost on their way."""
     control, deadline = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS)
-    before, since = rehearsal.accepted(), time.time()
+    before = rehearsal.accepted()
     control.misbehave(lose_answers=count, deadline=deadline)
     left = wait_until(
         "answers were lost", lambda: (count - control.behaviour(deadline=deadline).lose_answers) or None, deadline
@@ -166,7 +191,7 @@ def lose_answers(rehearsal: Rehearsal, count: int) -> Fault:
     evidence = (
         f"{left} of {count} answers are lost so far, {rehearsal.accepted() - before} messages were taken meanwhile",
     )
-    return rehearsal.bit(FaultReport("answers-lost", "outside.receiver", left > 0, evidence), since)
+    return FaultReport("answers-lost", "outside.receiver", left > 0, evidence)
 
 
 def behave(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -176,14 +201,13 @@ def behave(rehearsal: Rehearsal, fault: Fault) -> None:
     rehearsal.healed(fault, f"the receiver behaves well again, {left} answers would still have been lost")
 
 
-def detain_message(rehearsal: Rehearsal) -> Fault:
+@blow
+def detain_message(rehearsal: Rehearsal) -> FaultReport:
     """What the active site sends next stays on the wire."""
-    control, deadline, since = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS), time.time()
+    control, deadline = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS)
     control.misbehave(detain=1, deadline=deadline)
     wait_until("a message is on the wire", lambda: control.behaviour(deadline=deadline).detained, deadline)
-    return rehearsal.bit(
-        FaultReport("message-detained", rehearsal.active, True, ("1 batch was sent and has not arrived",)), since
-    )
+    return FaultReport("message-detained", rehearsal.active, True, ("1 batch was sent and has not arrived",))
 
 
 def let_message_arrive(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -192,7 +216,8 @@ def let_message_arrive(rehearsal: Rehearsal, fault: Fault) -> None:
     rehearsal.note("fault", f"the batch that {fault.report.target} had sent arrives")
 
 
-def freeze_stages(rehearsal: Rehearsal) -> Fault:
+@blow
+def freeze_stages(rehearsal: Rehearsal) -> FaultReport:
     """The stages of the active site stand still in the middle of their work; its sender does not."""
     with session(rehearsal.database, Deadline.after(PATIENCE_SECONDS)) as connection:
         waiting = wait_until(
@@ -200,7 +225,7 @@ def freeze_stages(rehearsal: Rehearsal) -> Fault:
         )
     count = rehearsal.processes[rehearsal.active].signal_flow(signal.SIGSTOP)
     evidence = (f"{count} processes of ours stopped", f"{waiting} instructions were not applied then")
-    return rehearsal.bit(FaultReport("stages-frozen", rehearsal.active, count > 0, evidence))
+    return FaultReport("stages-frozen", rehearsal.active, count > 0, evidence)
 
 
 def thaw_stages(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -209,12 +234,13 @@ def thaw_stages(rehearsal: Rehearsal, fault: Fault) -> None:
     rehearsal.healed(fault, f"{count} processes of the stages go on")
 
 
-def freeze_senders(rehearsal: Rehearsal, site: str) -> Fault:
+@blow
+def freeze_senders(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Our own processes of a site stand still, and are not the site's own any more."""
     frozen = rehearsal.processes.pop(site)
     count = frozen.signal(signal.SIGSTOP)
     rehearsal.strays.append(frozen)
-    return rehearsal.bit(FaultReport("freeze", f"{site}.processes", count > 0, (f"{count} processes of ours stopped",)))
+    return FaultReport("freeze", f"{site}.processes", count > 0, (f"{count} processes of ours stopped",))
 
 
 def thaw_senders(rehearsal: Rehearsal, fault: Fault) -> None:

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,8 @@ def kill_takeover_at(rehearsal: Rehearsal, site: str, step: str, when: str) -> N
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     bit = ended.returncode == -signal.SIGKILL
     place_told = "before" if when == "begin" else "behind"
-    fault = rehearsal.bit(
-        FaultReport("takeover-killed", f"{place_told} {step}", bit, (f"it ended with {ended.returncode}",))
-    )
+    killed = FaultReport("takeover-killed", f"{place_told} {step}", bit, (f"it ended with {ended.returncode}",))
+    fault = rehearsal.bit(killed, time.time())
     rehearsal.steps.append(TimedStep(f"takeover to {site}, killed", f"{place_told} {step}", began, fault.at))
     if bit and (step, when) == (PROMOTE, "done"):
         rehearsal.promoted_at = fault.at  # it died behind the promotion and could not note it

@@ -217,12 +217,11 @@ class Rehearsal:
         report = start_target(self.layout, target)
         self.note("heal", f"{target}: {'; '.join(report.evidence)}")
 
-    def bit(self, report: FaultReport, since: float | None = None) -> Fault:
-        """Note a blow, with the time since when it is felt where that had to be waited for."""
-        noted = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
-        fault = Fault(report, noted if since is None else since)
+    def bit(self, report: FaultReport, began: float) -> Fault:
+        """Note a blow that began then and has fallen now."""
+        self.fault_at = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
+        fault = Fault(report, began)
         self.faults.append(fault)
-        self.fault_at = fault.at
         return fault
 
     def healed(self, fault: Fault, how: str) -> None:

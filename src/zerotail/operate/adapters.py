@@ -175,7 +175,10 @@ class BadDayAdapters(SiteAdapters):
         return said
 
     def _write(self, site: SiteName, work: Callable[[Connection], T]) -> Any:
-        return self._sessions[site].write(work)
+        try:
+            return self._sessions[site].write(work)
+        except Refused as refused:  # a right is missing, and something may have been done before
+            return ports.Refused(refused.message)
 
     def _receiver(self, lane: Lane) -> Receiver:
         if lane not in self._lane_receivers:

@@ -52,7 +52,12 @@ def translated(place: str) -> Iterator[None]:
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Unavailable(f"the database at {place} was lost: {_first_line(error)}", code="ZT302") from error
     except psycopg.Error as error:
-        raise Refused(f"the database at {place} declined: {_first_line(error)}", code="ZT303") from error
+        raise declined(place, error) from error
+
+
+def declined(place: str, error: psycopg.Error) -> Refused:
+    """What a server's no is to us."""
+    return Refused(f"the database at {place} declined: {_first_line(error)}", code="ZT303")
 
 
 @contextmanager

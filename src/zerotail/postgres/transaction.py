@@ -31,7 +31,7 @@ from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.ports import Indefinite, Refused, Result, Unreachable
-from zerotail.postgres.connection import Connection, connect, translated, where
+from zerotail.postgres.connection import Connection, connect, declined, translated, where
 from zerotail.postgres.position import FLUSHED
 
 T = TypeVar("T")
@@ -97,15 +97,19 @@ class Session:
         try:
             connection.execute(begin)
             result = work(connection)
-        except Declined as declined:
+        except Declined as reason:
             self._roll_back()
-            return Refused(str(declined))
+            return Refused(str(reason))
         except psycopg.errors.ReadOnlySqlTransaction:
             self._roll_back()
             return Refused("the database is a standby")
         except psycopg.errors.UndefinedTable:
             self._roll_back()
             return Refused(NO_TABLES)
+        except psycopg.errors.InsufficientPrivilege as error:
+            # Not an answer like the others: whoever looks again and tries again would do so for ever.
+            self._roll_back()
+            raise declined(where(self._dsn), error) from error
         except BaseException as error:
             if self._ends_with(error, connection):
                 return Unreachable()

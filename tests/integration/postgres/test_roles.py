@@ -11,11 +11,14 @@ from psycopg.conninfo import make_conninfo
 
 from support.journal import day_of, new_database
 from zerotail.deadline import Deadline
+from zerotail.errors import Refused
 from zerotail.lab.layout import Layout
+from zerotail.ports import Standing
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_position
 from zerotail.postgres.schema import apply_schema, schema_files
+from zerotail.postgres.transaction import Session
 
 pytestmark = pytest.mark.servers
 
@@ -101,6 +104,16 @@ def test_a_role_may_do_what_it_needs_and_nothing_else(database: str, role: str) 
                 if (role, action) == (LOCKED_BY, "update") and table in UNCHANGEABLE:
                     expected = "stopped by the table"
                 assert attempt(connection, action, table) == expected, (action, table)
+
+
+def test_a_session_without_a_right_says_which_and_can_be_used_again(database: str) -> None:
+    reader = Session(make_conninfo(database, options="-c role=zerotail_reader"))
+    for _ in range(2):
+        with pytest.raises(Refused, match="declined: permission denied for table process") as declined:
+            reader.write(lambda connection: connection.execute("delete from zerotail.process").rowcount)
+        assert declined.value.code == "ZT303"
+    assert isinstance(reader.read(read_standing), Standing)
+    reader.close()
 
 
 def test_the_matrix_knows_every_table(database: str) -> None:
