@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from zerotail.core.identity import Lsn, SiteName
 from zerotail.core.takeover import Step
 from zerotail.deadline import Deadline
+from zerotail.drill.commands import PROMOTE
 from zerotail.drill.example import SILENCE_SECONDS
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
 from zerotail.drill.running import Running
 from zerotail.errors import Unfinished
-from zerotail.operate.act import ActReport, Operator
+from zerotail.operate.act import ActReport, Operator, Tell
 from zerotail.operate.handover import plan_handover, run_handover
 from zerotail.operate.notebook import Note
 from zerotail.operate.plan import STEP_NAMES, TAKEOVER
@@ -24,13 +24,10 @@ STATEMENTS_LOGGED = {"PGOPTIONS": "-c log_statement=all"}
 """In the environment of a process: its databases write down what it asks them."""
 ASKS_FOR_SILENCE = "last_msg_receipt_time"
 """Stands in what a watcher asks its own database, when the other one does not answer: how long the log is silent."""
-COPY, _PROMOTE = "copy the database", STEP_NAMES[Step.PROMOTE]
 _NOTICED_SECONDS = 15.0
-HearStep = Callable[[str, bool], None]
-"""Hears of a step when it begins and when it is done."""
 
 
-def take_over(rehearsal: Rehearsal, to: str, stated: Statements | None = None, hear: HearStep | None = None) -> None:
+def take_over(rehearsal: Rehearsal, to: str, stated: Statements | None = None, hear: Tell | None = None) -> None:
     """A site becomes the active one, or goes on alone if the other was stated to be out."""
     stated = stated or Statements()
     title = f"takeover to {to}"
@@ -51,7 +48,7 @@ def hand_over(rehearsal: Rehearsal, to: str) -> None:
     _done(rehearsal, run_handover(operator, plan_handover(operator.configuration, world, SiteName(to)), ()), to)
 
 
-def rejoin(rehearsal: Rehearsal, site: str, hear: HearStep | None = None) -> None:
+def rejoin(rehearsal: Rehearsal, site: str, hear: Tell | None = None) -> None:
     """A lost site comes back as standby."""
     title = f"rejoin of {site}"
     operator = _operator(rehearsal, rehearsal.active, title, hear)
@@ -168,7 +165,7 @@ def _look(rehearsal: Rehearsal, operator: Operator, act: str) -> World:
     return world
 
 
-def _operator(rehearsal: Rehearsal, site: str, act: str, hear: HearStep | None = None) -> Operator:
+def _operator(rehearsal: Rehearsal, site: str, act: str, hear: Tell | None = None) -> Operator:
     began: dict[str, float] = {}
 
     def tell(step: str, done: bool) -> None:
@@ -177,9 +174,7 @@ def _operator(rehearsal: Rehearsal, site: str, act: str, hear: HearStep | None =
         else:
             at = rehearsal.note("step", f"{step} done")
             rehearsal.steps.append(TimedStep(act, step, began.get(step, at), at))
-            if step == _PROMOTE and (
-                rehearsal.promoted_at is None or rehearsal.promoted_at < (rehearsal.asked_at or 0)
-            ):
+            if step == PROMOTE and (rehearsal.promoted_at is None or rehearsal.promoted_at < (rehearsal.asked_at or 0)):
                 rehearsal.promoted_at = at
         if hear is not None:
             hear(step, done)

@@ -140,7 +140,7 @@ def _figures(result: DrillResult) -> str:
 
 def _own(result: DrillResult) -> dict[str, str]:
     """In a series the counts are those of the two sites since they were made; the drill has counts of its own."""
-    if result.own_submitted in (None, result.submitted):
+    if result.own_received is None or result.own_submitted in (None, result.submitted):
         return {}
     return {"of these in this drill": f"{result.own_submitted:,} / {result.own_received:,}"}
 

@@ -21,7 +21,7 @@ from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.flow.stage import Stage
 from zerotail.operate.adapters import BadDayAdapters
 from zerotail.operate.notebook import Note, Notebook, StepNote, now
-from zerotail.operate.plan import REJOIN, STEP_NAMES, ActPlan
+from zerotail.operate.plan import COPY, REJOIN, STEP_NAMES, ActPlan
 from zerotail.postgres.tail import Tail
 
 T = TypeVar("T")
@@ -254,7 +254,7 @@ def _step_of(effect: ports.Effect) -> str | None:
         case ports.RecordRejoined():
             return "note the return"
         case ports.CopyDatabase():
-            return "copy the database"
+            return COPY
         case ports.ChangeEpoch(durability=Durability.GATED):
             return "back to gated"
         case _:

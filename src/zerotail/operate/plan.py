@@ -51,6 +51,8 @@ STEP_NAMES = {
     Step.HANDSHAKE: "claim lanes",
     Step.GO_LIVE: "go live",
 }
+COPY = "copy the database"
+"""Of a rejoin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from zerotail.core.identity import SiteName
 from zerotail.errors import Refused
 from zerotail.failover.rejoin import is_standby_of, rejoin, require_nothing_released
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
-from zerotail.operate.plan import REJOIN, ActPlan, make_plan, require_accepted
+from zerotail.operate.plan import COPY, REJOIN, ActPlan, make_plan, require_accepted
 from zerotail.operate.world import World
 
 
@@ -46,7 +46,7 @@ def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> P
             require_nothing_released(site, seen.standing, standing)
             steps.append(f"keep the tail: what only {site} has, in a file; it is never applied")
         steps.append(f"note the return: topics of {site} get names with epoch {standing.epoch}")
-        steps.append(f"copy the database: replace that of {site} by a fresh copy of {active}'s")
+        steps.append(f"{COPY}: replace that of {site} by a fresh copy of {active}'s")
     if exposed:
         steps.append(f"back to gated: nothing leaves {active} any more before {site} has it")
     told = (world.told(active), world.told(site))

@@ -18,7 +18,7 @@ from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_flushed, read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.synchronous import set_synchronous_standby
-from zerotail.postgres.transaction import Declined, session_within
+from zerotail.postgres.transaction import READ_ONLY, Declined, session_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def record_steps(connection: Connection, steps: Iterable[StepDone]) -> Done:
     """Note steps as done; one that is noted already keeps its time. Declined until the epoch exists."""
     for step in steps:
         if is_in_recovery(connection):
-            raise Declined("the database is a standby")
+            raise Declined(READ_ONLY)
         known = connection.execute(b"select from zerotail.epoch where epoch = %s", (step.epoch,)).fetchone()
         if known is None:
             raise Declined("the epoch is not opened yet")

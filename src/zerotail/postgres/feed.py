@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zerotail.core.epoch import Phase
 from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumber, Serial, SiteName, StageName
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
-from zerotail.postgres.lineage import read_standing, require_at_work
+from zerotail.postgres.lineage import read_standing, require_live
 from zerotail.postgres.outbox import read_messages
 from zerotail.postgres.poison import read_poison
 from zerotail.postgres.position import read_position
@@ -61,9 +60,7 @@ def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
     found = connection.execute(_FIND.encode(), (effect.producer, effect.id)).fetchone()
     if found is not None:
         return Submitted(read_standing(connection), Serial(found[0]), read_position(connection))
-    standing = require_at_work(connection, site)
-    if standing.lineage.current.phase is not Phase.LIVE:
-        raise Declined("this site is not live")
+    standing = require_live(connection, site)
     serial = next_serial(connection, effect.producer, effect.partition)
     stored = connection.execute(
         b"insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, %s, %s, %s, %s) "

@@ -28,9 +28,10 @@ from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_ep
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.standstill import take_locks
-from zerotail.postgres.transaction import Declined
+from zerotail.postgres.transaction import READ_ONLY, Declined
 
 NO_EPOCH = "there is no epoch yet"
+NOT_LIVE = "this site is not live"
 # One question, because it is asked before everything else: what is asked once comes again beside every epoch.
 _STANDING = """
 select (select system_identifier from pg_control_system()),
@@ -86,7 +87,15 @@ def require_at_work(connection: Connection, site: SiteName) -> Standing:
     """The standing, when `site` is the one that works here; declined otherwise."""
     standing = read_standing(connection)
     if not works_at(standing.lineage, site, standing.timeline):
-        raise Declined("this site is not live")
+        raise Declined(NOT_LIVE)
+    return standing
+
+
+def require_live(connection: Connection, site: SiteName) -> Standing:
+    """The standing, when `site` takes instructions; declined otherwise."""
+    standing = require_at_work(connection, site)
+    if standing.lineage.current.phase is not Phase.LIVE:
+        raise Declined(NOT_LIVE)
     return standing
 
 
@@ -110,7 +119,7 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
     take_locks(connection, b"lock table zerotail.epoch, zerotail.head in exclusive mode")
     standing = read_standing(connection)
     if standing.timeline is None:
-        raise Declined("the database is a standby")
+        raise Declined(READ_ONLY)
     if standing.epoch != effect.expected:
         raise Declined("another epoch is current")
     connection.execute(

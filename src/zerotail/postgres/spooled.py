@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 from psycopg import DataError, IntegrityError
 
-from zerotail.core.epoch import Phase
 from zerotail.core.identity import Lsn, PartitionNumber, ProducerNumber, SiteName
 from zerotail.ports import Result, Standing
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.feed import next_serial
-from zerotail.postgres.lineage import require_at_work
+from zerotail.postgres.lineage import require_live
 from zerotail.postgres.position import read_position
 from zerotail.postgres.registration import find_numbers
 from zerotail.postgres.transaction import Declined
@@ -66,9 +65,7 @@ class Stored(Result, frozen=True):
 
 def store_rows(connection: Connection, site: SiteName, producer: str, rows: Sequence[SpooledRow]) -> Stored:
     """Store what is not there yet; declined at a site that does not take instructions."""
-    standing = require_at_work(connection, site)
-    if standing.lineage.current.phase is not Phase.LIVE:
-        raise Declined("this site is not live")
+    standing = require_live(connection, site)
     number = find_numbers(connection, [producer]).get(producer)
     if number is None:
         raise Declined(f"the database knows no producer {producer}; `zerotail run` registers it")

@@ -43,6 +43,7 @@ _COMMIT = f"commit; {FLUSHED}".encode()
 _HELD_BACK = {signal.SIGINT, signal.SIGTERM}
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 NO_TABLES = "our tables are missing"
+READ_ONLY = "the database is a standby"
 
 
 class Declined(Exception):
@@ -102,7 +103,7 @@ class Session:
             return Refused(str(reason))
         except psycopg.errors.ReadOnlySqlTransaction:
             self._roll_back()
-            return Refused("the database is a standby")
+            return Refused(READ_ONLY)
         except psycopg.errors.UndefinedTable:
             self._roll_back()
             return Refused(NO_TABLES)

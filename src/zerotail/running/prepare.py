@@ -17,9 +17,9 @@ from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
 from zerotail.ports import Refused as Declined
 from zerotail.ports import Standing
-from zerotail.postgres.lineage import NO_EPOCH, read_standing
+from zerotail.postgres.lineage import NO_EPOCH, NOT_LIVE, read_standing
 from zerotail.postgres.registration import Registered, Registration, find_numbers, lane_name, register
-from zerotail.postgres.transaction import NO_TABLES, Session
+from zerotail.postgres.transaction import NO_TABLES, READ_ONLY, Session
 from zerotail.running.parts import consumer_of, topic_channels
 from zerotail.wiring import AdapterSettings
 
@@ -167,7 +167,7 @@ def _registered(
     if isinstance(answer, Registered):
         return answer
     if isinstance(answer, Declined):
-        if answer.reason in ("this site is not live", "the database is a standby"):
+        if answer.reason in (NOT_LIVE, READ_ONLY):
             raise NotActiveError(f"site {site} is not the active one.", code="ZT461", tries=["zerotail status"])
         if answer.reason in (NO_TABLES, NO_EPOCH):
             raise Refused(

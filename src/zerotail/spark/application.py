@@ -13,10 +13,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -50,7 +49,6 @@ class Application:
         self._configuration = configuration
         self._tell = tell
         self._stop = Event()
-        self._folder = Path(tempfile.mkdtemp(prefix="zerotail-"))
 
     @property
     def stopping(self) -> Event:
@@ -71,11 +69,21 @@ class Application:
 
         With a follower the site is a standby: the parts wait for their turn, and it works until that has come.
         """
-        spark = open_session(self._configuration, name)
-        java = Java(spark)
-        following = None if make_follower is None else Following(spark, make_follower(spark), self._folder, self._tell)
+        with TemporaryDirectory(prefix="zerotail-", ignore_cleanup_errors=True) as folder:
+            return self._run(open_session(self._configuration, name), Path(folder), make_parts, make_follower)
+
+    def _run(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        make_parts: Callable[[SparkSession], list[RunningPart]],
+        make_follower: Callable[[SparkSession], RunningFollower] | None,
+    ) -> int:
+        java, following = Java(spark), None
         try:
-            parts = [KeptQuery(part, self._folder, self._tell) for part in make_parts(spark)]
+            if make_follower is not None:
+                following = Following(spark, make_follower(spark), folder, self._tell)
+            parts = [KeptQuery(part, folder, self._tell) for part in make_parts(spark)]
             try:
                 return self._keep(parts, following, java)
             finally:
@@ -88,7 +96,6 @@ class Application:
             java.end_within(_BATCHES_SECONDS)
             if following is not None:
                 following.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
             java.end()
 
     def _keep(self, parts: list[KeptQuery], following: Following | None, java: Java) -> int:

@@ -18,21 +18,13 @@ from pathlib import Path
 
 _SPARKS_OWN = "pyspark.daemon"
 _WITHOUT_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-_IMPORTED = (
-    "pyspark.worker",
-    "zerotail.spark.follower_query",
-    "zerotail.spark.instruction_source",
-    "zerotail.spark.producer_query",
-    "zerotail.spark.stage_query",
-)
 
 
 def main() -> None:
     os.environ.update(_WITHOUT_THREADS)
-    for name in _IMPORTED:
-        import_module(name)
-    from zerotail.spark.worker import settle_worker
+    from zerotail.spark.worker import load_code, settle_worker  # Arrow comes with it, hence behind its setting
 
+    load_code()
     settle_worker()
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         os.execv(sys.executable, [sys.executable, "-m", _SPARKS_OWN, *sys.argv[1:]])  # noqa: S606 - the same program

@@ -10,16 +10,30 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib import import_module
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+CODE_OF_TASKS = (
+    "pyspark.worker",
+    "zerotail.spark.follower_query",
+    "zerotail.spark.instruction_source",
+    "zerotail.spark.producer_query",
+    "zerotail.spark.stage_query",
+)
 _ROUNDS = 3
+
+
+def load_code() -> None:
+    """Import everything that tasks use."""
+    for name in CODE_OF_TASKS:
+        import_module(name)
 
 
 @cache
 def settle_worker() -> None:
-    """Once per worker, with everything imported."""
+    """Once, with everything imported: by our daemon for all workers, under Spark's own daemon by each of them."""
     pa.array([0])  # the first list that becomes an array imports pandas
     gc.collect()
     gc.freeze()
@@ -29,10 +43,7 @@ def warm_up(spark: SparkSession) -> None:
     """Have workers started and code loaded: the first job of a cold session takes seconds."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import zerotail.spark.follower_query
-        import zerotail.spark.producer_query
-        import zerotail.spark.stage_query  # noqa: F401
-
+        load_code()
         settle_worker()
         yield from batches
 

@@ -7,11 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from support.journal import day_of
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import Lsn, SiteName
 from zerotail.deadline import Deadline, wait_until
-from zerotail.lab.layout import Layout
 from zerotail.ports import ChangeEpoch, Done, Refused
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.lineage import change_epoch, read_standing
@@ -29,17 +27,9 @@ select count(*) from pg_locks where locktype = 'advisory' and not granted
 
 
 @pytest.fixture
-def database(warm_lab: Layout) -> str:
-    """One whose epoch is exposed."""
-    made = day_of(warm_lab)[1]
-    assert isinstance(change(made, Durability.EXPOSED), Done)
-    return made
-
-
-@pytest.fixture
-def client(database: str) -> Iterator[Connection]:
+def client(exposed: str) -> Iterator[Connection]:
     """Somebody in the middle of a transaction that has read `exposed`."""
-    with connect(database, Deadline.after(PATIENCE), application="a client") as connection:
+    with connect(exposed, Deadline.after(PATIENCE), application="a client") as connection:
         connection.execute("begin")
         assert read_standing(connection).lineage.current.durability is Durability.EXPOSED
         yield connection
@@ -71,34 +61,34 @@ def wait_until_waiting(database: str, sessions: int, gated: Future[object]) -> N
     assert not gated.done()
 
 
-def test_who_has_read_exposed_ends_before_the_row_is_written(database: str, client: Connection) -> None:
+def test_who_has_read_exposed_ends_before_the_row_is_written(exposed: str, client: Connection) -> None:
     with ThreadPoolExecutor(1) as beside:
-        gated = beside.submit(change, database, Durability.GATED)
-        wait_until_waiting(database, 1, gated)
+        gated = beside.submit(change, exposed, Durability.GATED)
+        wait_until_waiting(exposed, 1, gated)
         client.execute("update zerotail.head set claim = claim + 1")
         written: Lsn = read_position(client)
         client.execute("commit")
         done = gated.result(PATIENCE)
     assert isinstance(done, Done)
     assert done.position > written
-    assert durability_at(database) is Durability.GATED
+    assert durability_at(exposed) is Durability.GATED
 
 
-def test_who_begins_meanwhile_finds_it_gated(database: str, client: Connection) -> None:
+def test_who_begins_meanwhile_finds_it_gated(exposed: str, client: Connection) -> None:
     with ThreadPoolExecutor(2) as beside:
-        gated = beside.submit(change, database, Durability.GATED)
-        wait_until_waiting(database, 1, gated)
-        reader = beside.submit(durability_at, database)
-        wait_until_waiting(database, 2, gated)
+        gated = beside.submit(change, exposed, Durability.GATED)
+        wait_until_waiting(exposed, 1, gated)
+        reader = beside.submit(durability_at, exposed)
+        wait_until_waiting(exposed, 2, gated)
         client.execute("commit")
         assert reader.result(PATIENCE) is Durability.GATED
         assert isinstance(gated.result(PATIENCE), Done)
 
 
-def test_one_that_does_not_end_is_let_be_and_the_epoch_stays_exposed(database: str, client: Connection) -> None:
-    declined = change(database, Durability.GATED)
+def test_one_that_does_not_end_is_let_be_and_the_epoch_stays_exposed(exposed: str, client: Connection) -> None:
+    declined = change(exposed, Durability.GATED)
     assert isinstance(declined, Refused)
     assert "does not end" in declined.reason
     client.execute("commit")
-    assert durability_at(database) is Durability.EXPOSED
-    assert isinstance(change(database, Durability.GATED), Done)
+    assert durability_at(exposed) is Durability.EXPOSED
+    assert isinstance(change(exposed, Durability.GATED), Done)

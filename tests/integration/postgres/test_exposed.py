@@ -7,14 +7,13 @@ from threading import Event
 import pytest
 
 from support.command import call
-from support.journal import BANK, FIRST, day_of
+from support.journal import BANK, FIRST
 from zerotail.core.emission import Lane
 from zerotail.core.identity import SiteName
 from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.deadline import Deadline
 from zerotail.flow.emit import Sender, emit
 from zerotail.kafka.cluster import Cluster
-from zerotail.lab.layout import Layout
 from zerotail.ports import Accepted, ClaimAtReceiver, SendEmissions
 from zerotail.postgres.connection import connect
 from zerotail.wiring import AdapterSettings, SiteAdapters, Stopped, drive
@@ -24,14 +23,6 @@ pytestmark = pytest.mark.servers
 EAST = SiteName("east")
 NOBODY = "host=127.0.0.1 port=1 dbname=postgres"
 """The other site's database does not answer: there is none."""
-
-
-@pytest.fixture
-def database(warm_lab: Layout) -> str:
-    made = day_of(warm_lab)[1]
-    with connect(made, Deadline.after(30)) as connection:
-        connection.execute("update zerotail.epoch set durability = 'exposed'")
-    return made
 
 
 class Outside:
@@ -71,22 +62,22 @@ def sent(database: str, *, release_exposed: bool) -> tuple[list[SendEmissions], 
     return outside.batches, reasons[0]
 
 
-def test_with_the_policy_hold_nothing_leaves(database: str) -> None:
-    assert sent(database, release_exposed=False) == ([], "the gate is closed")
+def test_with_the_policy_hold_nothing_leaves(exposed: str) -> None:
+    assert sent(exposed, release_exposed=False) == ([], "the gate is closed")
 
 
-def test_with_the_policy_release_everything_leaves_and_is_flagged(database: str) -> None:
-    batches, reason = sent(database, release_exposed=True)
+def test_with_the_policy_release_everything_leaves_and_is_flagged(exposed: str) -> None:
+    batches, reason = sent(exposed, release_exposed=True)
     assert reason == "nothing is owed"
     assert len(batches) > 1
     assert all(batch.exposed for batch in batches)
 
 
-def test_the_list_of_emissions_says_that_the_epoch_is_exposed(database: str) -> None:
-    shown = call("emissions", "list", "--dsn", database)
+def test_the_list_of_emissions_says_that_the_epoch_is_exposed(exposed: str) -> None:
+    shown = call("emissions", "list", "--dsn", exposed)
     assert shown.out.startswith("EXPOSED: no other site confirms what is sent now.\nchannel ")
-    assert call("emissions", "list", "--dsn", database, "--json").answer("emissions-list")["exposed"] is True
-    with connect(database, Deadline.after(30)) as connection:
+    assert call("emissions", "list", "--dsn", exposed, "--json").answer("emissions-list")["exposed"] is True
+    with connect(exposed, Deadline.after(30)) as connection:
         connection.execute("update zerotail.epoch set durability = 'gated'")
-    assert "EXPOSED" not in call("emissions", "list", "--dsn", database).out
-    assert call("emissions", "list", "--dsn", database, "--json").answer("emissions-list")["exposed"] is False
+    assert "EXPOSED" not in call("emissions", "list", "--dsn", exposed).out
+    assert call("emissions", "list", "--dsn", exposed, "--json").answer("emissions-list")["exposed"] is False

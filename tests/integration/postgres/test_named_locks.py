@@ -12,7 +12,6 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from support.epochs import open_next
-from support.journal import day_of
 from zerotail.core.epoch import Cut, Lineage
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused as NotAllowed
@@ -28,11 +27,6 @@ from zerotail.postgres.tail import LockedDatabase
 pytestmark = pytest.mark.servers
 
 PATIENCE = 20.0
-
-
-@pytest.fixture
-def database(warm_lab: Layout) -> str:
-    return day_of(warm_lab)[1]
 
 
 @pytest.fixture

@@ -11,20 +11,13 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from support.epochs import open_next
-from support.journal import day_of
 from zerotail.deadline import Deadline
-from zerotail.lab.layout import Layout
 from zerotail.ports import Done
 from zerotail.postgres.connection import Connection, connect, one_row
 
 pytestmark = pytest.mark.servers
 
 PATIENCE = 20.0
-
-
-@pytest.fixture
-def database(warm_lab: Layout) -> str:
-    return day_of(warm_lab)[1]
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from threading import Event
 
 import pytest
 
-from support.journal import CARDS, FIRST, SECOND, day_of
+from support.journal import CARDS, FIRST, SECOND
 from zerotail.core.identity import PartitionNumber, SiteName
 from zerotail.deadline import Deadline, wait_until
-from zerotail.lab.layout import Layout
 from zerotail.ports import Submit, Submitted
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.feed import submit
@@ -23,11 +22,6 @@ pytestmark = pytest.mark.servers
 PATIENCE = 20.0
 _BLOCKED = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 _STORED = "select count(*) from zerotail.instruction where producer = %s and id = 'same'"
-
-
-@pytest.fixture
-def database(warm_lab: Layout) -> str:
-    return day_of(warm_lab)[1]
 
 
 @pytest.mark.parametrize("second_partition", [FIRST, SECOND])

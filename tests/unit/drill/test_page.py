@@ -103,6 +103,7 @@ def test_in_a_series_the_drill_has_counts_of_its_own(stage: Any, tmp_path: Path)
     assert "<b>7,911 / 7,905</b><span>of these in this drill</span>" in page(stage, tmp_path)
     alone = replace(RESULT, own_submitted=RESULT.submitted, own_received=RESULT.received)
     assert "of these in this drill" not in page(stage, tmp_path, alone)
+    assert "of these in this drill" not in page(stage, tmp_path, replace(RESULT, own_received=None)), "nobody counted"
 
 
 def test_the_machine_is_told_without_its_name_and_a_time_with_its_offset() -> None:

@@ -6,9 +6,12 @@ confirmed any more, so that the outside sees each message once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from zerotail.drill import blows
 from zerotail.drill.acts import silent_looks, start_watcher, wait_for_watcher, wait_until_noticed
-from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.rehearsal import Fault, Rehearsal
 from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, current_epoch, old_site_learns
 
 _TIMES_SLOW = 3
@@ -24,23 +27,16 @@ def _automatic(rehearsal: Rehearsal) -> None:
     wait_for_watcher(rehearsal, watcher)
 
 
-def _cut_link(rehearsal: Rehearsal) -> None:
+def _false_alarm(
+    rehearsal: Rehearsal, *, strike: Callable[[Rehearsal], Fault], heal: Callable[[Rehearsal, Fault], None]
+) -> None:
+    """The site is only out of sight, and is there again when the other one has taken over."""
     watcher = start_watcher(rehearsal)
-    fault = blows.cut(rehearsal)
+    fault = strike(rehearsal)
     wait_for_watcher(rehearsal, watcher)
     rehearsal.wait_for_new(MESSAGES)
     rehearsal.watch_departure(rehearsal.processes[rehearsal.standby])
-    blows.heal(rehearsal, fault)
-    rehearsal.wait_for_new(MESSAGES)
-
-
-def _frozen_site(rehearsal: Rehearsal) -> None:
-    watcher = start_watcher(rehearsal)
-    fault = blows.freeze_site(rehearsal, rehearsal.active)
-    wait_for_watcher(rehearsal, watcher)
-    rehearsal.wait_for_new(MESSAGES)
-    rehearsal.watch_departure(rehearsal.processes[rehearsal.standby])
-    blows.thaw_site(rehearsal, fault)
+    heal(rehearsal, fault)
     rehearsal.wait_for_new(MESSAGES)
 
 
@@ -70,14 +66,14 @@ SCENARIOS = (
     Scenario(
         "false-alarm-cut-link",
         "only the link is cut; the watcher takes over from a site that is alive and well",
-        _cut_link,
+        partial(_false_alarm, strike=blows.cut, heal=blows.heal),
         ("cut hang",),
         afterwards=old_site_learns,
     ),
     Scenario(
         "false-alarm-frozen-site",
         "the active site stands still for longer than the watcher waits, and goes on later",
-        _frozen_site,
+        partial(_false_alarm, strike=lambda stage: blows.freeze_site(stage, stage.active), heal=blows.thaw_site),
         ("freeze",),
         afterwards=old_site_learns,
     ),

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from zerotail.core.epoch import Durability, EpochRow
+from zerotail.core.epoch import EpochRow
 from zerotail.deadline import Deadline
-from zerotail.drill.acts import COPY, rejoin
+from zerotail.drill.acts import rejoin
 from zerotail.drill.departure import ALL, END_SECONDS
 from zerotail.drill.rehearsal import Rehearsal
+from zerotail.operate.plan import COPY
+from zerotail.postgres import lineage
 from zerotail.postgres.connection import session
-from zerotail.postgres.lineage import read_standing
 
 MESSAGES = 500
 """So many new ones show that the flow goes on."""
@@ -78,10 +79,11 @@ def old_site_learns(rehearsal: Rehearsal) -> None:
 
 def is_exposed(rehearsal: Rehearsal) -> bool:
     """Whether the active site works alone, by its own epoch."""
-    return current_epoch(rehearsal).durability is Durability.EXPOSED
+    with session(rehearsal.database, Deadline.after(5)) as connection:
+        return lineage.is_exposed(connection)
 
 
 def current_epoch(rehearsal: Rehearsal) -> EpochRow:
     """As the database of the active site has it."""
     with session(rehearsal.database, Deadline.after(5)) as connection:
-        return read_standing(connection).lineage.current
+        return lineage.read_standing(connection).lineage.current
