@@ -181,14 +181,14 @@ def _lose_a_site(stage: Rehearsal, history: int) -> TakeoverRound:
         blows.kill_site(stage, stage.active)
         take_over(stage, survivor)
         _wait_for_new(stage, history, _STEADY_MESSAGES)
-    fault_at, asked_at, promoted_at = stage.fault_at, stage.asked_at, stage.promoted_at
-    if fault_at is None or asked_at is None or promoted_at is None:
+    fault, asked_at, promoted_at = stage.fault, stage.asked_at, stage.promoted_at
+    if fault is None or asked_at is None or promoted_at is None:
         raise Unfinished("the takeover has no times.", code="ZT803")
     with session(stage.database, Deadline.after(_PATIENCE_SECONDS)) as connection:
         arrived = [
             watched.arrived_at(partition, number)
             for (stage_name, partition), segment in known.items()
-            if (number := _first_new(connection, stage_name, partition, segment, fault_at)) is not None
+            if (number := _first_new(connection, stage_name, partition, segment, fault.fell_at)) is not None
         ]
     first = min((at for at in arrived if at is not None), default=None)
     if first is None:
@@ -196,7 +196,7 @@ def _lose_a_site(stage: Rehearsal, history: int) -> TakeoverRound:
     return TakeoverRound(
         history=history,
         takeover_seconds=round(first - asked_at, 3),
-        outage_seconds=round(first - fault_at, 3),
+        outage_seconds=round(first - fault.at, 3),
         promote_seconds=round(promoted_at - asked_at, 3),
         refilled=stage.acts[-1].refilled,
         read=stage.acts[-1].read,

@@ -121,7 +121,7 @@ def begin_again(rehearsal: Rehearsal) -> None:
     """Ready for the next scene: the other site is a standby again, warm, and the business goes on."""
     rehearsal.earlier_faults += rehearsal.faults
     rehearsal.faults, rehearsal.events, rehearsal.steps, rehearsal.findings = [], [], [], []
-    rehearsal.fault_at = rehearsal.asked_at = rehearsal.promoted_at = None
+    rehearsal.fault = rehearsal.asked_at = rehearsal.promoted_at = None
     rehearsal.forget_departure()
     other = rehearsal.standby
     running = rehearsal.processes[other]
@@ -136,7 +136,7 @@ def begin_again(rehearsal: Rehearsal) -> None:
 def _asked(rehearsal: Rehearsal, what: str) -> None:
     """Note a command; the first one after the last fault is the one that counts."""
     at = rehearsal.note("act", what)
-    if rehearsal.asked_at is None or rehearsal.asked_at < (rehearsal.fault_at or 0):
+    if rehearsal.asked_at is None or (rehearsal.fault is not None and rehearsal.asked_at < rehearsal.fault.at):
         rehearsal.asked_at = at
 
 

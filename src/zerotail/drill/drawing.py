@@ -17,7 +17,7 @@ from itertools import groupby
 WIDTH = 960
 _HEIGHT, _TOP, _FOOT = 190, 34, 22
 _ROW, _LABEL = 22, 190
-_STEP_SECONDS = 0.1
+STEP_SECONDS = 0.1
 _NEAR = 150
 """So many messages are shown on either side of the break."""
 SITE_COLOURS = {"east": "#316dca", "west": "#d9822b"}
@@ -44,7 +44,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Message:
     """One accepted message: when, from where, whose record."""
 
     at: float
@@ -54,15 +54,32 @@ class Told:
     producer: int
 
 
-def draw_received(messages: Sequence[Told], marks: Sequence[Mark], zero: float) -> str:
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Messages of one partition around a change of the sending site, in the order of their numbers."""
+
+    near: Sequence[Message]
+    place: int | None
+    """The first of them that the other site sent; None where one site sent all."""
+
+    @property
+    def runs(self) -> list[tuple[str, int, int]]:
+        """Which site sent how many in a row, of which producer's records."""
+        rows = groupby(self.near, lambda one: (one.site, one.producer))
+        return [(site, producer, len(list(run))) for (site, producer), run in rows]
+
+
+def draw_received(messages: Sequence[Message], marks: Sequence[Mark], zero: float) -> str:
     """What the customer saw; seconds count from `zero`."""
     if not messages:
         return "<p>Nothing was received.</p>"
     start = min(one.at for one in messages)
-    end = max(one.at for one in messages) + 2 * _STEP_SECONDS
+    end = max(one.at for one in messages) + 2 * STEP_SECONDS
     scale = WIDTH / (end - start)
-    counts = Counter((one.site, int((one.at - start) / _STEP_SECONDS)) for one in messages)
-    sums = Counter(int((one.at - start) / _STEP_SECONDS) for one in messages)
+    counts = per_step(messages, start)
+    sums: Counter[int] = Counter()
+    for (_, place), count in counts.items():
+        sums[place] += count
     most = max(sums.values())
     tall = _HEIGHT - _TOP - _FOOT
     below: Counter[int] = Counter()
@@ -71,13 +88,18 @@ def draw_received(messages: Sequence[Told], marks: Sequence[Mark], zero: float) 
         high = count / most * tall
         bottom = below[place] / most * tall
         below[place] += count
-        left, top = place * _STEP_SECONDS * scale, _HEIGHT - _FOOT - bottom - high
-        parts.append(_rect(left, top, max(0.6, _STEP_SECONDS * scale - 0.3), high, SITE_COLOURS.get(site, _QUIET)))
+        left, top = place * STEP_SECONDS * scale, _HEIGHT - _FOOT - bottom - high
+        parts.append(_rect(left, top, max(0.6, STEP_SECONDS * scale - 0.3), high, SITE_COLOURS.get(site, _QUIET)))
     shown = [mark for mark in marks if start <= mark.at <= end]
     parts += [_mark((mark.at - start) * scale, mark, number) for number, mark in enumerate(shown, start=1)]
     parts += _seconds(start, end, scale, zero)
     parts.append(_text(WIDTH - 4, _TOP - 6, f"highest bar: {most:,} messages", anchor="end", colour=_QUIET))
     return _svg(_HEIGHT, parts) + _legend(shown, zero)
+
+
+def per_step(messages: Sequence[Message], start: float) -> Counter[tuple[str, int]]:
+    """How many messages of each site arrived in each tenth of a second since `start`."""
+    return Counter((one.site, int((one.at - start) / STEP_SECONDS)) for one in messages)
 
 
 def _legend(marks: Sequence[Mark], zero: float) -> str:
@@ -104,15 +126,10 @@ def draw_steps(bars: Sequence[Bar], zero: float, origin: str = "the first fault"
     return _svg(high, parts)
 
 
-def draw_order(messages: Sequence[Told], names: dict[int, str]) -> str:
-    """For each partition, the messages around the last change of the sending site."""
+def draw_order(messages: Sequence[Message], names: dict[int, str]) -> str:
+    """For each partition and change of the sending site, the messages around it."""
     colours = {producer: PRODUCER_COLOURS[place % 4] for place, producer in enumerate(sorted(names))}
-    strips = []
-    for partition, own in groupby(sorted(messages, key=lambda one: (one.partition, one.number)), _partition):
-        tail = list(own)
-        breaks = [place for place in range(1, len(tail)) if tail[place].site != tail[place - 1].site]
-        middle = breaks[-1] if breaks else len(tail)
-        strips.append(_strip(partition, tail[max(0, middle - _NEAR) : middle + _NEAR], colours, bool(breaks)))
+    strips = [_strip(one, colours) for one in breaks_in(messages)]
     legend = " ".join(
         f'<span class="key"><i style="background:{colours[number]}"></i>{escape(name)}</span>'
         for number, name in sorted(names.items())
@@ -120,23 +137,28 @@ def draw_order(messages: Sequence[Told], names: dict[int, str]) -> str:
     return f"<p>{legend}</p>{''.join(strips)}"
 
 
-def _partition(one: Told) -> int:
-    return one.partition
+def breaks_in(messages: Sequence[Message]) -> list[Break]:
+    """By partition, then by number; of a partition that one site alone has sent to, the last messages."""
+    found = []
+    for _, own in groupby(sorted(messages, key=lambda one: (one.partition, one.number)), lambda one: one.partition):
+        tail = list(own)
+        changes = [place for place in range(1, len(tail)) if tail[place].site != tail[place - 1].site]
+        for middle in changes or [len(tail)]:
+            first = max(0, middle - _NEAR)
+            found.append(Break(tail[first : middle + _NEAR], middle - first if changes else None))
+    return found
 
 
-def _strip(partition: int, near: Sequence[Told], colours: dict[int, str], has_break: bool) -> str:
-    if not near:
-        return ""
+def _strip(shown: Break, colours: dict[int, str]) -> str:
+    near, place = shown.near, shown.place
     wide = (WIDTH - 90) / (2 * _NEAR)
-    parts = [_text(0, 34, f"partition {partition}")]
+    parts = [_text(0, 34, f"partition {near[0].partition}")]
     left = 90.0
-    for (site, producer), run in groupby(near, lambda one: (one.site, one.producer)):
-        count = len(list(run))
+    for site, producer, count in shown.runs:
         parts.append(_rect(left, 20, max(0.5, count * wide - 0.2), 20, colours.get(producer, _QUIET)))
         parts.append(_rect(left, 42, count * wide, 4, SITE_COLOURS.get(site, _QUIET)))
         left += count * wide
-    if has_break:
-        place = next(index for index in range(1, len(near)) if near[index].site != near[index - 1].site)
+    if place is not None:
         at = 90 + place * wide
         parts.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="14" y2="52" stroke="{_FAULT}" stroke-width="1.5"/>')
         before, after = near[place - 1], near[place]

@@ -6,17 +6,16 @@ happened, the evidence for each fault, what the judges say, and on what it all r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from zerotail.drill.arrivals import Arrival
-from zerotail.drill.drawing import SITE_COLOURS, Bar, Mark, Told, draw_order, draw_received, draw_steps
-from zerotail.drill.rehearsal import CHANNEL, Event, Rehearsal, TimedStep
+from zerotail.drill.drawing import SITE_COLOURS, Bar, Mark, draw_order, draw_received, draw_steps
+from zerotail.drill.record import Record
+from zerotail.drill.rehearsal import Event, TimedStep
 from zerotail.drill.result import DrillResult
 from zerotail.drill.surroundings import time_of_day
-from zerotail.lab.receiver.protocol import Attempt, MessageAttempt, Verdict
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #1b1f24 }
@@ -42,17 +41,9 @@ pre { background: #f6f8fa; padding: .8em; overflow-x: auto; font-size: 12.5px; w
 """
 
 
-def write_page(
-    path: Path,
-    result: DrillResult,
-    rehearsal: Rehearsal,
-    arrivals: Sequence[Arrival],
-    attempts: Sequence[Attempt],
-    ran_on: Mapping[str, str],
-) -> None:
-    """Write the report; `ran_on` names the machine and the versions."""
-    zero, origin = _zero(rehearsal)
-    messages = _told(arrivals, attempts)
+def write_page(path: Path, result: DrillResult, record: Record) -> None:
+    """Write the report."""
+    zero, origin, names = record.zero, record.origin, {number: name for name, number in record.producers.items()}
     title = f"Drill {result.scenario}"
     verdict = path.with_name("verdict.txt")
     sections = [
@@ -63,12 +54,12 @@ def write_page(
         _figures(result),
         "<h2>What the customer saw</h2>",
         f"<p>Messages received per 100 ms, from {_sites()}. Red lines are faults, dashed ones acts of an operator.</p>",
-        draw_received(messages, _marks(rehearsal.events), zero),
+        draw_received(record.messages, _marks(record.events), zero),
         "<h2>Steps of the acts</h2>",
-        _acts(rehearsal.steps, zero, origin),
+        _acts(record.steps, zero, origin),
         "<h2>Order around the break</h2>",
         "<p>Whose records stand behind the messages, in the order of their numbers; below, which site sent them.</p>",
-        draw_order(messages, _producers(rehearsal)),
+        draw_order(record.messages, names),
         "<h2>Did the faults bite?</h2>",
         _faults(result),
         "<h2>What the judges say</h2>",
@@ -76,25 +67,16 @@ def write_page(
         f"<pre>{escape(verdict.read_text())}</pre>" if verdict.exists() else "",
         "<h2>What happened</h2>",
         f"<p>Seconds count from {origin}, {escape(time_of_day(zero))}.</p>",
-        _time_line(rehearsal.events, zero),
+        _time_line(record.events, zero),
         "<h2>Asked for</h2>",
         _table(_settings(result)),
         "<h2>Run on</h2>",
-        _table(list(ran_on.items())),
+        _table(list(record.ran_on.items())),
         "<h2>Configuration</h2>",
-        f"<pre>{escape(rehearsal.config(rehearsal.active).read_text())}</pre>",
+        f"<pre>{escape(record.configuration)}</pre>",
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
     path.write_text(f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n')
-
-
-def _zero(rehearsal: Rehearsal) -> tuple[float, str]:
-    """The moment from which seconds count, and what it is called."""
-    if rehearsal.faults:
-        return rehearsal.faults[0].at, "the first fault"
-    return (
-        (rehearsal.asked_at, "the command") if rehearsal.asked_at is not None else (rehearsal.scene_at, "the beginning")
-    )
 
 
 def _acts(steps: Sequence[TimedStep], zero: float, origin: str) -> str:
@@ -104,17 +86,6 @@ def _acts(steps: Sequence[TimedStep], zero: float, origin: str) -> str:
         for act, own in groupby(steps, lambda one: one.act)
     ]
     return "".join(drawn) or "<p>No act changed a role.</p>"
-
-
-def _told(arrivals: Sequence[Arrival], attempts: Sequence[Attempt]) -> list[Told]:
-    sites: dict[tuple[int, int], str] = {}
-    for one in attempts:
-        if isinstance(one, MessageAttempt) and one.channel == CHANNEL and one.verdict is Verdict.ACCEPTED:
-            sites.setdefault((one.partition, one.number), one.site)
-    return [
-        Told(one.arrived_at, sites[one.partition, one.number], one.partition, one.number, one.producer)
-        for one in arrivals
-    ]
 
 
 def _figures(result: DrillResult) -> str:
@@ -159,10 +130,6 @@ def _settings(result: DrillResult) -> list[tuple[str, str]]:
     ]
 
 
-def _producers(rehearsal: Rehearsal) -> dict[int, str]:
-    return {number: str(name) for name, number in rehearsal.producers.items()}
-
-
 def _marks(events: Sequence[Event]) -> list[Mark]:
     return [Mark(one.at, one.kind == "fault", one.what) for one in events if one.kind in ("fault", "act")]
 
@@ -194,4 +161,4 @@ def _faults(result: DrillResult) -> str:
         f"<td>{escape('; '.join(fault.evidence))}</td></tr>"
         for fault in result.faults
     )
-    return f"<table>{''.join(rows)}</table>" if result.faults else "<p>There was none: a planned change of roles.</p>"
+    return f"<table>{''.join(rows)}</table>" if result.faults else "<p>There was none.</p>"

@@ -63,6 +63,9 @@ class Fault:
 
     report: FaultReport
     at: float
+    """When it was dealt."""
+    fell_at: float
+    """When it was seen to have fallen: what is given later is given after the fault."""
     ended_at: float | None = None
 
 
@@ -109,7 +112,8 @@ class Rehearsal:
     producers: dict[str, int] = field(default_factory=dict)
     """The numbers of the producers, when the end was read."""
     active: str = SITES[0]
-    fault_at: float | None = None
+    fault: Fault | None = None
+    """The one from which seconds count, else the last one."""
     asked_at: float | None = None
     promoted_at: float | None = None
     began: float = field(default_factory=time.monotonic)
@@ -219,10 +223,10 @@ class Rehearsal:
 
     def bit(self, report: FaultReport, began: float) -> Fault:
         """Note a blow that began then and has fallen now."""
-        self.fault_at = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
-        fault = Fault(report, began)
-        self.faults.append(fault)
-        return fault
+        fell_at = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
+        self.fault = Fault(report, began, fell_at)
+        self.faults.append(self.fault)
+        return self.fault
 
     def healed(self, fault: Fault, how: str) -> None:
         """Note that a blow was taken back."""

@@ -90,7 +90,7 @@ class DrillSummary:
     lines: tuple[DrillLine, ...]
 
 
-def write_result(path: Path, schema: str, content: DrillResult | DrillSummary) -> None:
-    """Leave a result as a file: what the command answers with `--json`, schema and all."""
+def write_result(path: Path, schema: str, content: DrillResult | DrillSummary, **more: object) -> None:
+    """Leave a result as a file: what the command answers with `--json`, schema and all, and perhaps more."""
     fields: dict[str, Any] = msgspec.to_builtins(content)
-    path.write_bytes(msgspec.json.encode({"schema": f"zerotail/{schema}/1", **fields}) + b"\n")
+    path.write_bytes(msgspec.json.encode({"schema": f"zerotail/{schema}/1", **fields, **more}) + b"\n")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from zerotail.core.identity import ChannelName, StageName
@@ -19,6 +19,7 @@ from zerotail.drill.example import prepare_example
 from zerotail.drill.judgement import Counts, conclude, judge
 from zerotail.drill.page import write_page
 from zerotail.drill.reading import chained_bytes
+from zerotail.drill.record import record_of, told
 from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal
 from zerotail.drill.report import verdict_as_json, verdict_as_text
 from zerotail.drill.result import DrillResult, FaultTold, write_result
@@ -139,12 +140,12 @@ def play(
         rehearsal.findings.append(f"a site could not be judged: {error.message}")
     if scenario.afterwards is not None:
         _look_afterwards(rehearsal, scenario.afterwards)
-    result = _result(scenario, rehearsal, judged, settings, time.monotonic() - rehearsal.began)
     page = folder / "report.html"
-    result = replace(result, history=str(rehearsal.history), report=str(page))
+    result = _result(scenario, rehearsal, judged, settings, page)
     rehearsal.before = (result.submitted, result.received)
-    write_result(folder / "result.json", "drill-run", result)
-    write_page(page, result, rehearsal, judged.arrivals, judged.attempts, machine() | versions(rehearsal.database))
+    record = record_of(rehearsal, judged.arrivals, judged.attempts, machine() | versions(rehearsal.database))
+    write_result(folder / "result.json", "drill-run", result, record=told(record))
+    write_page(page, result, record)
     return result
 
 
@@ -202,23 +203,26 @@ def _judge(rehearsal: Rehearsal, scenario: Scenario, judged: Judged, folder: Pat
     (folder / "verdict.json").write_text(json.dumps(verdict_as_json(judged.checked)) + "\n")
 
 
-def _result(
-    scenario: Scenario, rehearsal: Rehearsal, judged: Judged, settings: DrillSettings, seconds: float
-) -> DrillResult:
+def _moments(rehearsal: Rehearsal, arrivals: Sequence[Arrival]) -> tuple[float | None, float | None, float | None]:
+    """Fault, command behind it, and first message of an instruction that was given after it."""
+    fault, asked_at = rehearsal.fault, rehearsal.asked_at
     # Of a planned change, what counts is what was given when the other site had begun.
-    since = rehearsal.fault_at or rehearsal.promoted_at or rehearsal.asked_at
-    new = [one.arrived_at for one in judged.arrivals if since is not None and one.given_at > since]
-    first = min(new, default=None)
+    since = rehearsal.promoted_at or asked_at if fault is None else fault.fell_at
+    new = [one.arrived_at for one in arrivals if since is not None and one.given_at > since]
+    if fault is None:
+        return None, asked_at, min(new, default=None)
+    return fault.at, None if asked_at is None or asked_at < fault.at else asked_at, min(new, default=None)
+
+
+def _result(
+    scenario: Scenario, rehearsal: Rehearsal, judged: Judged, settings: DrillSettings, page: Path
+) -> DrillResult:
+    fault_at, asked_at, first = _moments(rehearsal, judged.arrivals)
     counts = judged.counts or Counts(rehearsal.business.acknowledged, 0, 0, 0, 0, 0, ())
     open_ends = _open_ends(scenario, rehearsal, first)
     checked = judged.checked
     rules = [f"{one.rule}: {one.says} ({one.count} times)" for one in checked.violations] if checked else []
     doubts = [f"open: {one.says}" for one in checked.doubts] if checked else ["open: nothing was checked"]
-    after = (
-        None
-        if rehearsal.fault_at is not None and (rehearsal.asked_at or 0) < rehearsal.fault_at
-        else rehearsal.asked_at
-    )
     return DrillResult(
         scenario=scenario.name,
         seed=settings.seed,
@@ -229,19 +233,19 @@ def _result(
         in_doubt=counts.in_doubt,
         submitted=counts.submitted,
         received=counts.received,
-        detect_seconds=_between(rehearsal.fault_at, after),
-        promote_seconds=_between(after, rehearsal.promoted_at),
-        takeover_seconds=_between(after, first),
-        outage_seconds=_between(rehearsal.fault_at, first),
+        detect_seconds=_between(fault_at, asked_at),
+        promote_seconds=_between(asked_at, rehearsal.promoted_at),
+        takeover_seconds=_between(asked_at, first),
+        outage_seconds=_between(fault_at, first),
         faults=tuple(
             FaultTold(f"{fault.report.fault} {fault.report.target}", fault.report.bit, fault.report.evidence)
             for fault in rehearsal.faults
         ),
-        history="",
-        report="",
+        history=str(rehearsal.history),
+        report=str(page),
         receiver=rehearsal.layout.receiver_class,
         rate=rehearsal.rate,
-        seconds=round(seconds, 1),
+        seconds=round(time.monotonic() - rehearsal.began, 1),
         strategy=settings.strategy,
         rebuild_state=settings.rebuild_state or scenario.replayed,
         allowed=scenario.allowed,

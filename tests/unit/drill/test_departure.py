@@ -122,7 +122,7 @@ def test_refusals_are_read_with_their_times_whoever_said_them(tmp_path: Path) ->
     log.write_text(
         "2026-11-18T03:50:52.707+00:00 waiting producers cards, wires: the database of west does not answer.\n"
         "Traceback (most recent call last):\n"
-        f"2000-01-01T03:50:53.618+00:00 ending: bank/1: {OLD}\n"
+        f"2026-11-18T03:50:53.618+00:00 ending: bank/1: {OLD}\n"
         "2026-11-18T03:50:54.585+00:00 emitter ended with exit code 6; it starts again in 0.5 s\n"
         "2026-11-18T03:50:55.000+00:00 ending: bank/0: ZT601 the receiver has more than was journaled\n"
         "2026-11-18T05:50:57.228+02:00 ending: stage settle: this site is not the one that works\n"

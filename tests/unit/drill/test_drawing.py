@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from zerotail.drill.drawing import Bar, Mark, Told, draw_order, draw_received, draw_steps
+from zerotail.drill.drawing import Bar, Mark, Message, draw_order, draw_received, draw_steps
 
-MESSAGES = [Told(100 + n / 10, "east" if n < 60 else "west", 0, n + 1, 1 + n % 3 // 2) for n in range(120)]
+MESSAGES = [Message(100 + n / 10, "east" if n < 60 else "west", 0, n + 1, 1 + n % 3 // 2) for n in range(120)]
 
 
 def pictures(html: str) -> list[ElementTree.Element]:
@@ -34,6 +34,16 @@ def test_the_strip_shows_the_last_number_of_one_site_and_the_first_of_the_other(
     (picture,) = pictures(draw_order(MESSAGES, {1: "cards", 2: "wires"}))
     texts = [text.text for text in picture.iter("text")]
     assert texts == ["partition 0", "east: … 60", "west: 61 …"]
+
+
+def test_every_change_of_the_sending_site_has_a_strip_also_where_they_lie_close_together() -> None:
+    sites = ["east"] * 60 + ["west"] * 20 + ["east"] * 40
+    back = [Message(100 + n / 10, site, 0, n + 1, 1) for n, site in enumerate(sites)]
+    shown = [[text.text for text in picture.iter("text")] for picture in pictures(draw_order(back, {1: "cards"}))]
+    assert shown == [
+        ["partition 0", "east: … 60", "west: 61 …"],
+        ["partition 0", "west: … 80", "east: 81 …"],
+    ]
 
 
 def test_without_messages_there_is_a_sentence() -> None:

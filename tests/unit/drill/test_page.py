@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from zerotail.drill.page import write_page
+from zerotail.drill.record import record_of
 from zerotail.drill.rehearsal import Event, TimedStep
 from zerotail.drill.result import DrillResult, FaultTold
 from zerotail.drill.surroundings import machine, time_of_day, versions
@@ -59,7 +60,7 @@ def stage(tmp_path: Path) -> Any:
 def page(stage: Any, folder: Path, result: DrillResult = RESULT) -> str:
     path = folder / "report.html"
     ran_on = machine() | versions("host=127.0.0.1 port=1 user=nobody")
-    write_page(path, result, stage, (), (), ran_on)
+    write_page(path, result, record_of(stage, (), (), ran_on))
     return path.read_text()
 
 

@@ -39,8 +39,8 @@ def _failback(rehearsal: Rehearsal) -> None:
 
 def _killed_at_every_step(rehearsal: Rehearsal) -> None:
     to = rehearsal.standby
-    blows.kill_site(rehearsal, rehearsal.active)
-    lost_at, rehearsal.asked_at = rehearsal.fault_at, rehearsal.events[-1].at
+    lost = blows.kill_site(rehearsal, rehearsal.active)
+    rehearsal.asked_at = lost.fell_at
     claims = ReceiverClass(rehearsal.layout.receiver_class).remembers
     for step in TAKEOVER_STEPS:
         if step == CLAIM_LANES and not claims:
@@ -49,7 +49,7 @@ def _killed_at_every_step(rehearsal: Rehearsal) -> None:
             kill_takeover_at(rehearsal, to, step, when)
     status = call(rehearsal, to, "takeover", "status").wait()
     rehearsal.promise("a takeover that was killed shows as unfinished", status.code == 1)
-    rehearsal.fault_at = lost_at
+    rehearsal.fault = lost
     ended = resume_takeover(rehearsal, to)
     rehearsal.promise("resume finishes it", ended.code == 0)
     rehearsal.active = to

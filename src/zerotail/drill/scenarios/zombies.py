@@ -35,9 +35,9 @@ def _zombie_database(rehearsal: Rehearsal) -> None:
     blows.kill_part(rehearsal, f"{home}.postgres")
     take_over(rehearsal, rehearsal.standby)
     rehearsal.wait_for_new(MESSAGES)
-    lost_at = rehearsal.fault_at
+    lost = rehearsal.fault
     blows.restart_database(rehearsal, home, clients=3)
-    rehearsal.fault_at = lost_at
+    rehearsal.fault = lost
     rehearsal.watch_departure(rehearsal.processes[home])
     rehearsal.wait_for_new(MESSAGES)
 
