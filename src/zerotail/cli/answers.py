@@ -56,6 +56,10 @@ class ScenarioShown:
 
     name: str
     summary: str
+    faults: tuple[str, ...]
+    """What must have bitten."""
+    allowed: str
+    """What may be found, stated beforehand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from zerotail.cli.output import json_option, print_answer, print_json
+from zerotail.cli.output import json_option
 
 
 @click.command("demo", epilog="Example:  zerotail demo --rate 2000")
@@ -22,12 +22,8 @@ def command(rate: float, folder: str | None, as_json: bool) -> int:
 
     Exits with 0 when nothing was lost, doubled or out of order.
     """
-    from zerotail.cli.drill import files_of, play, told
+    from zerotail.cli.drill import files_of, play, show_result
     from zerotail.drill.run import DrillSettings
 
     result = play("demo", DrillSettings(rate=rate), "R2", files_of("demo", folder))
-    if as_json:
-        print_json("demo", result)
-    else:
-        print_answer(told(result))
-    return 0 if result.verdict == "passed" else 1
+    return show_result(result, "demo", as_json=as_json)

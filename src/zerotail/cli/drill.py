@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from zerotail.cli.output import json_option, print_answer, print_json, say, tick
 from zerotail.cli.takeover import STRATEGIES
+from zerotail.errors import Misused
 
 if TYPE_CHECKING:
     from zerotail.drill.many import Planned
@@ -33,14 +35,22 @@ def command() -> None:
 def list_scenarios(as_json: bool) -> None:
     """The scenarios."""
     from zerotail.cli.answers import DrillListAnswer, ScenarioShown
-    from zerotail.drill.durability.drill import SUMMARY
+    from zerotail.drill.durability.drill import ALLOWED, SUMMARY
+    from zerotail.drill.durability.faults import FAULTS
     from zerotail.drill.scenarios import SCENARIOS
 
-    shown = (*(ScenarioShown(one.name, one.summary) for one in SCENARIOS.values()), ScenarioShown(ACKS, SUMMARY))
+    shown = (
+        *(ScenarioShown(one.name, one.summary, one.faults, one.allowed) for one in SCENARIOS.values()),
+        ScenarioShown(ACKS, SUMMARY, tuple(one.name for one in FAULTS), ALLOWED),
+    )
     if as_json:
         print_json("drill-list", DrillListAnswer(shown))
-    else:
-        print_answer("\n".join(f"{one.name:<28} {one.summary}" for one in shown))
+        return
+    lines = [f"{one.name:<28} {one.summary}" for one in shown]
+    for allowed in dict.fromkeys(one.allowed for one in shown):
+        names = [one.name for one in shown if one.allowed == allowed]
+        lines.append(f"allowed in {', '.join(names) if len(names) < 5 else 'all others'}: {allowed}")
+    print_answer("\n".join(lines))
 
 
 @command.command("run", epilog="Example:  zerotail drill run site-loss --rate 2000 --receiver R1")
@@ -85,9 +95,11 @@ def run(
     from zerotail.drill.many import plan_all, plan_random
     from zerotail.drill.run import DrillSettings
     from zerotail.drill.scenarios import SCENARIOS
-    from zerotail.errors import Misused
 
+    if scenario != "random":
+        _require_used(scenario, "runs")
     if scenario == ACKS:
+        _require_used(scenario, "rate", "count", "strategy", "rebuild_state", "receiver")
         return _run_acks(seed, files_of(scenario, folder), as_json)
     settings = DrillSettings(seed, rate, count, strategy, rebuild_state)
     if scenario in ("all", "random"):
@@ -96,11 +108,7 @@ def run(
     if scenario not in SCENARIOS:
         raise Misused(f"there is no scenario {scenario!r}.", code="ZT117", tries=["zerotail drill list"])
     result = play(scenario, settings, receiver or "R2", files_of(scenario, folder))
-    if as_json:
-        print_json("drill-run", result)
-    else:
-        print_answer(told(result))
-    return 0 if result.verdict == "passed" else 1
+    return show_result(result, as_json=as_json)
 
 
 @command.command("report", epilog="Example:  zerotail drill report drills/site-loss-20261115-181500")
@@ -114,26 +122,37 @@ def report(folder: Path, as_json: bool) -> int:
     if summary is not None:
         return _tell_many(summary, folder, as_json, [_line_told(line) for line in summary.lines])
     result = read_result(folder)
+    return show_result(result, as_json=as_json)
+
+
+def show_result(result: DrillResult, schema: str = "drill-run", *, as_json: bool) -> int:
+    """Print what a drill found; 0 when it passed."""
     if as_json:
-        print_json("drill-run", result)
+        print_json(schema, result)
     else:
-        print_answer(told(result))
+        print_answer(_told(result))
     return 0 if result.verdict == "passed" else 1
+
+
+def _require_used(scenario: str, *options: str) -> None:
+    """`Misused` when one of these was typed: the scenario has no use for it."""
+    context = click.get_current_context()
+    for option in options:
+        if context.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            word = f"--{option.replace('_', '-')}"
+            raise Misused(f"the drill {scenario} has no use for {word}.", code="ZT123", tries=["zerotail drill list"])
 
 
 def _run_acks(seed: int, files: Path, as_json: bool) -> int:
     """What an acknowledgement of Kafka is worth: a cluster of its own, no sites."""
-
     from zerotail.drill.durability.drill import leave_files
     from zerotail.drill.durability.run import EACH_ONCE, run_durability
+    from zerotail.drill.run import require_unused
 
+    require_unused(files)
     found = run_durability(replace(EACH_ONCE, seed=seed), lambda line: say(f"drill acks: {line}"))
     result = leave_files(found, seed, files.resolve())
-    if as_json:
-        print_json("drill-run", result)
-    else:
-        print_answer(told(result))
-    return 0 if result.verdict == "passed" else 1
+    return show_result(result, as_json=as_json)
 
 
 def play(scenario: str, settings: DrillSettings, receiver: str, files: Path) -> DrillResult:
@@ -169,13 +188,14 @@ def files_of(scenario: str, folder: str | None) -> Path:
 
 def _run_many(planned: list[Planned], settings: DrillSettings, files: Path, as_json: bool) -> int:
     """One drill after the other, a line for each; 1 when one has failed."""
+    from zerotail.cli.progress import current_line
     from zerotail.drill.many import SUMMARY, run_all
     from zerotail.drill.result import write_result
     from zerotail.drill.scenarios import SCENARIOS
     from zerotail.drill.theatre import Theatre
 
     files = files.resolve()
-    with Theatre(files, settings) as theatre:
+    with current_line() as tell, Theatre(files, settings, tell) as theatre:
 
         def run_one(one: Planned, folder: Path) -> DrillResult:
             return theatre.play(SCENARIOS[one.scenario], one.receiver, one.seed, folder)
@@ -206,7 +226,7 @@ def _line_told(line: DrillLine) -> str:
     return f"{head}  outage {outage}  {line.why}".rstrip()
 
 
-def told(result: DrillResult) -> str:
+def _told(result: DrillResult) -> str:
     """The result, for people."""
     if result.scenario == ACKS:
         return _told_acks(result)

@@ -81,3 +81,13 @@ def _plain_count(title: str, total: int) -> Callable[[int], None]:
             say(f"{title}: {done} of {total}")
 
     return tell
+
+
+@contextmanager
+def current_line() -> Iterator[Callable[[str], None]]:
+    """A function to tell what is going on now: one line on a terminal that is gone in the end, else nothing."""
+    if not redraws(sys.stderr):
+        yield lambda _line: None
+        return
+    with console(sys.stderr).status("") as status:
+        yield lambda line: status.update(line.replace("[", r"\["))

@@ -54,9 +54,12 @@ def run(
     as_json: bool,
 ) -> None:
     """Carry out the plan that `plan` printed. Interrupted, it is planned and run again."""
+    from zerotail.errors import Misused
     from zerotail.operate.rejoin import run_rejoin
 
     operator = operator_of(path, state)
+    if accept_lost_database not in (None, site):
+        raise Misused(f"the site that comes back is {site}.", code="ZT122", tries=(f"--accept-lost-database {site}",))
     accepted = (f"--accept-lost-database {accept_lost_database}",) if accept_lost_database else ()
     planned = confirmed(lambda: _planned(operator, site), accepted, plan_id, confirm)
     with telling(operator, "rejoin") as told:

@@ -92,17 +92,14 @@ def _watch(show: Callable[[RenderableType], None], rehearsal: Rehearsal, stop: E
 
 def _is_exposed(rehearsal: Rehearsal) -> bool:
     """What the database of the active site says; one that does not answer says nothing."""
-    from zerotail.core.epoch import Durability
-    from zerotail.ports import Standing
-    from zerotail.postgres.lineage import read_standing
+    from zerotail.postgres.lineage import is_exposed
     from zerotail.postgres.transaction import Session
 
     database = Session(rehearsal.database, patience_seconds=_ANSWER_SECONDS, connect_seconds=_ANSWER_SECONDS)
     try:
-        standing = database.read(read_standing)
+        return database.read(is_exposed) is True
     finally:
         database.close()
-    return isinstance(standing, Standing) and standing.lineage.current.durability is Durability.EXPOSED
 
 
 def drawn(rehearsal: Rehearsal, arrived: list[tuple[float, int]], *, exposed: bool) -> RenderableType:

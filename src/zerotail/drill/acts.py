@@ -149,7 +149,7 @@ def _is_attached(rehearsal: Rehearsal, site: str) -> bool:
 def _done(rehearsal: Rehearsal, report: ActReport, to: str) -> None:
     rehearsal.active = to
     _gated(rehearsal, report)
-    rehearsal.note("act", f"{to} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
+    rehearsal.note("act", report.told_active())
 
 
 def _gated(rehearsal: Rehearsal, report: ActReport) -> None:

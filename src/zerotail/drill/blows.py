@@ -22,7 +22,7 @@ from zerotail.lab.fault import (
     kill_target,
     stop_target,
 )
-from zerotail.lab.layout import parts_of
+from zerotail.lab.layout import Layout, parts_of
 from zerotail.lab.link import BOTH, CutMode
 from zerotail.lab.process import Process, processes_of, send
 from zerotail.postgres.connection import Connection, one_row, session
@@ -55,19 +55,20 @@ def blow(dealt: Callable[Concatenate[Rehearsal, P], FaultReport]) -> Callable[Co
 @blow
 def kill_site(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Everything of a site at once: servers and our own processes."""
-    count = rehearsal.processes[site].signal(signal.SIGKILL)
-    report = kill_target(rehearsal.layout, site)
-    evidence = (f"{count} processes of ours killed", *report.evidence)
-    return FaultReport("site-loss", site, report.bit and count > 0, evidence)
+    return _lose(rehearsal, site, "site-loss", kill_target)
 
 
 @blow
 def destroy(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Everything of a site at once, and its disks."""
+    return _lose(rehearsal, site, "site-destroyed", destroy_site)
+
+
+def _lose(rehearsal: Rehearsal, site: str, fault: str, strike: Callable[[Layout, str], FaultReport]) -> FaultReport:
     count = rehearsal.processes[site].signal(signal.SIGKILL)
-    report = destroy_site(rehearsal.layout, site)
+    report = strike(rehearsal.layout, site)
     evidence = (f"{count} processes of ours killed", *report.evidence)
-    return FaultReport("site-destroyed", site, report.bit and count > 0, evidence)
+    return FaultReport(fault, site, report.bit and count > 0, evidence)
 
 
 @blow
@@ -185,13 +186,13 @@ def lose_answers(rehearsal: Rehearsal, count: int) -> FaultReport:
     control, deadline = rehearsal.receiver, Deadline.after(PATIENCE_SECONDS)
     before = rehearsal.accepted()
     control.misbehave(lose_answers=count, deadline=deadline)
-    left = wait_until(
+    lost = wait_until(
         "answers were lost", lambda: (count - control.behaviour(deadline=deadline).lose_answers) or None, deadline
     )
     evidence = (
-        f"{left} of {count} answers are lost so far, {rehearsal.accepted() - before} messages were taken meanwhile",
+        f"{lost} of {count} answers are lost so far, {rehearsal.accepted() - before} messages were taken meanwhile",
     )
-    return FaultReport("answers-lost", "outside.receiver", left > 0, evidence)
+    return FaultReport("answers-lost", "outside.receiver", lost > 0, evidence)
 
 
 def behave(rehearsal: Rehearsal, fault: Fault) -> None:
@@ -235,7 +236,7 @@ def thaw_stages(rehearsal: Rehearsal, fault: Fault) -> None:
 
 
 @blow
-def freeze_senders(rehearsal: Rehearsal, site: str) -> FaultReport:
+def freeze_processes(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Our own processes of a site stand still, and are not the site's own any more."""
     frozen = rehearsal.processes.pop(site)
     count = frozen.signal(signal.SIGSTOP)
@@ -243,7 +244,7 @@ def freeze_senders(rehearsal: Rehearsal, site: str) -> FaultReport:
     return FaultReport("freeze", f"{site}.processes", count > 0, (f"{count} processes of ours stopped",))
 
 
-def thaw_senders(rehearsal: Rehearsal, fault: Fault) -> None:
+def thaw_processes(rehearsal: Rehearsal, fault: Fault) -> None:
     """They go on, and do not know what happened meanwhile."""
     count = rehearsal.strays[-1].signal(signal.SIGCONT)
     rehearsal.healed(fault, f"{count} processes that were frozen go on")

@@ -14,6 +14,7 @@ from typing import Any
 from zerotail.core.identity import SiteName
 from zerotail.core.takeover import WHOLE, Step
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
+from zerotail.errors import Unfinished
 from zerotail.lab.fault import FaultReport
 from zerotail.operate.plan import STEP_NAMES
 from zerotail.operate.takeover import Statements, plan_takeover
@@ -38,8 +39,13 @@ class Command:
     process: subprocess.Popen[bytes]
 
     def wait(self) -> Ended:
-        """How it ended."""
-        out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
+        """How it ended; one that does not end in time is ended."""
+        try:
+            out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            self.process.kill()
+            self.process.communicate()
+            raise Unfinished(f"a command did not end within {PATIENCE_SECONDS:g} s.", code="ZT803") from error
         return Ended(self.process.returncode, json.loads(out) if out.strip() else {})
 
 

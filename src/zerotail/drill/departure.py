@@ -22,13 +22,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 from zerotail.deadline import Deadline
-from zerotail.drill.running import Running
+from zerotail.drill.running import ALL, EMITTER, FLOW, JAVA, Running, part_of
 from zerotail.ports import End
 
 END_SECONDS = 5.0
 """Processes that were told that they are old end within this time."""
-EMITTER, FLOW, JAVA = "emitter", "flow", "java"
-ALL = (EMITTER, FLOW, JAVA)
 _REFUSAL_SECONDS = 60.0
 """So long is waited for the first refusal."""
 _LOOK_SECONDS = 0.05
@@ -69,7 +67,7 @@ class Departure:
         self._gone: dict[AtWork, float] = {}
         self._watched: dict[int, AtWork] = {}
         for pid in running.members():
-            part = _part_of(pid)
+            part = part_of(pid)
             with suppress(ProcessLookupError):
                 if part is not None:
                     self._watched[os.pidfd_open(pid)] = AtWork(part, pid)
@@ -156,13 +154,3 @@ def read_refusals(log: Path, behind: int = 0) -> list[Refusal]:
             # A lane is called by its channel and partition, a part of the flow by its kind and name.
             found.append(Refusal(EMITTER if "/" in name else FLOW, datetime.fromisoformat(told_at).timestamp()))
     return found
-
-
-def _part_of(pid: int) -> str | None:
-    """What a process is, by its command line."""
-    with suppress(OSError):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if Path(os.fsdecode(words[0])).name == JAVA:
-            return JAVA
-        return next((part for part in (EMITTER, FLOW) if part.encode() in words), None)
-    return None

@@ -120,6 +120,7 @@ def play(
     folder.mkdir(parents=True, exist_ok=True)
     rehearsal.scene_at = time.time()
     rehearsal.steps.clear()  # what made the stage ready is no act of this drill
+    rehearsal.note("stated", f"allowed: {scenario.allowed}")
     with Settling(rehearsal):
         try:
             _play_under_load(rehearsal, scenario)

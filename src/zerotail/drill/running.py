@@ -17,6 +17,9 @@ from zerotail.drill.sender import HISTORY_VARIABLE
 from zerotail.errors import Unavailable
 from zerotail.lab.process import marked_environment, session_members
 
+EMITTER, FLOW, JAVA = "emitter", "flow", "java"
+ALL = (EMITTER, FLOW, JAVA)
+"""The processes of a site."""
 _LOOK_SECONDS = 0.05
 
 
@@ -100,7 +103,7 @@ class Running:
 
     def signal_flow(self, number: Signals) -> int:
         """Send a signal to those that run producers and stages, and not to the emitter; how many there are."""
-        spared = {self.process.pid, *(pid for pid in self.members() if _is_emitter(pid))}
+        spared = {self.process.pid, *(pid for pid in self.members() if part_of(pid) == EMITTER)}
         return self._send([pid for pid in self.members() if pid not in spared], number)
 
     def _send(self, members: list[int], number: Signals) -> int:
@@ -115,7 +118,11 @@ class Running:
         self.process.wait()
 
 
-def _is_emitter(pid: int) -> bool:
+def part_of(pid: int) -> str | None:
+    """What a process is, by its command line."""
     with suppress(OSError):
-        return b"emitter" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    return False
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if Path(os.fsdecode(words[0])).name == JAVA:
+            return JAVA
+        return next((part for part in (EMITTER, FLOW) if part.encode() in words), None)
+    return None

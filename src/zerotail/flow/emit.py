@@ -55,6 +55,9 @@ from zerotail.ports import (
 MESSAGES_PER_READ = 20_000
 """The outbox is packed by segment: reading it for each batch would unpack a long segment again and again."""
 
+HELD = "the epoch is exposed, and takeover.exposed is hold"
+"""Why nothing leaves although nobody was asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sender:
@@ -136,7 +139,8 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
         standing, wanted = intended
     release = yield from pass_gate(standing, wanted, release_exposed=sender.release_exposed)
     if release is None:
-        yield Pause("the gate is closed")
+        exposed = standing.lineage.current.durability is Durability.EXPOSED
+        yield Pause(HELD if exposed else "the gate is closed")
         return resume
     answer = yield SendEmissions(
         sender.lane, claim.epoch, claim.incarnation, first, read.values, resume.doubtful_until, release

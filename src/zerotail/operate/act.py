@@ -74,6 +74,13 @@ class ActReport:
     """The folder with the notes of it."""
     seconds: float = 0.0
 
+    def told_active(self) -> str:
+        """Who is active now, in one line, with what must not be overlooked."""
+        words = [f"{self.site} is active, epoch {self.epoch}, after {self.seconds:.1f} s"]
+        words += ["EXPOSED: no other site confirms what is sent"] if self.exposed else []
+        words += [f"{self.other} was not fenced"] if self.unfenced else []
+        return "; ".join(words)
+
 
 @dataclass(frozen=True, slots=True)
 class Operator:

@@ -24,7 +24,7 @@ from zerotail.core.watch import Sign, Watch
 from zerotail.errors import Misused, Refused, ZerotailError
 from zerotail.operate.act import ActReport, Operator
 from zerotail.operate.notebook import Note
-from zerotail.operate.plan import TAKEOVER, require_accepted
+from zerotail.operate.plan import TAKEOVER
 from zerotail.operate.takeover import Statements, plan_rest, plan_takeover, resume_takeover, run_takeover
 from zerotail.operate.world import World, observe_world
 from zerotail.ports import Refused as Declined
@@ -136,7 +136,9 @@ class Watcher:
             return error.message
         except OSError as error:
             return f"{error.strerror}: {error.filename}"
-        self._tell(f"{self._site} is active, epoch {report.epoch}, after {report.seconds:.1f} s")
+        self._tell(report.told_active())
+        for remark in report.remarks:
+            self._tell(remark)
         return None
 
     def _take_over(self) -> ActReport:
@@ -147,7 +149,6 @@ class Watcher:
             self._watch = Watch(after)
             raise Refused(f"{self._other} answers again")
         planned = plan_takeover(self._operator.configuration, world, self._site, Statements())
-        require_accepted(planned.shown, ())
         return run_takeover(self._operator, planned, ())
 
     def _finish(self, note: Note) -> ActReport:

@@ -42,6 +42,8 @@ class RunningFollower:
         self._database = Session(self._dsn, "zerotail follower")
         self._missing: dict[tuple[StageName, PartitionNumber], int | None] = {}
         self._waits: set[StageName] = set()
+        self._differences: dict[tuple[StageName, PartitionNumber], str] = {}
+        """The first one of each: another worker begins behind it, and must not be the one that is heard."""
 
     @property
     def has_all(self) -> bool:
@@ -92,7 +94,10 @@ class RunningFollower:
         seconds = progress.lag_seconds
         lag = {"missing": followed.missing, "lag_seconds": None if seconds is None else round(seconds, 3)}
         if shadowed is not None and shadowed.difference is not None:
-            self._say(_ROLE, stage, partition, "stopped", shadowed.difference, lag, appended=followed.appended)
+            self._differences.setdefault((stage, partition), shadowed.difference)
+        difference = self._differences.get((stage, partition))
+        if difference is not None:
+            self._say(_ROLE, stage, partition, "stopped", difference, lag, appended=followed.appended)
         else:
             doing: Final = "waiting" if followed.waits_for else "working"
             self._say(_ROLE, stage, partition, doing, followed.waits_for, lag, appended=followed.appended)

@@ -13,9 +13,9 @@ import pytest
 from zerotail.core.identity import SiteName
 from zerotail.drill import blows
 from zerotail.drill.acts import take_over
-from zerotail.drill.departure import EMITTER
 from zerotail.drill.example import prepare_example
 from zerotail.drill.run import DrillSettings, new_stage
+from zerotail.drill.running import EMITTER
 from zerotail.drill.scenarios.scenario import old_site_learns
 from zerotail.lab.layout import LabSettings
 from zerotail.lab.up import temporary_lab

@@ -12,7 +12,7 @@ from zerotail.core.emission import Lane
 from zerotail.core.identity import SiteName
 from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.deadline import Deadline
-from zerotail.flow.emit import Sender, emit
+from zerotail.flow.emit import HELD, Sender, emit
 from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Accepted, ClaimAtReceiver, SendEmissions
 from zerotail.postgres.connection import connect
@@ -63,7 +63,7 @@ def sent(database: str, *, release_exposed: bool) -> tuple[list[SendEmissions], 
 
 
 def test_with_the_policy_hold_nothing_leaves(exposed: str) -> None:
-    assert sent(exposed, release_exposed=False) == ([], "the gate is closed")
+    assert sent(exposed, release_exposed=False) == ([], HELD)
 
 
 def test_with_the_policy_release_everything_leaves_and_is_flagged(exposed: str) -> None:

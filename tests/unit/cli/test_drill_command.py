@@ -16,6 +16,9 @@ from zerotail.drill.result import DrillLine, DrillSummary, write_result
         ("ZT117", ("run", "no-such-loss")),
         ("ZT118", ("report", "{empty}")),
         ("ZT121", ("run", "site-loss", "--dir", "{used}")),
+        ("ZT121", ("run", "acks", "--dir", "{used}")),
+        ("ZT123", ("run", "acks", "--receiver", "R1")),
+        ("ZT123", ("run", "site-loss", "--runs", "3")),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(tmp_path: Path, code: str, words: tuple[str, ...]) -> None:
@@ -26,6 +29,16 @@ def test_a_wrong_call_says_what_is_wrong(tmp_path: Path, code: str, words: tuple
     assert said.code == 2
     assert said.answer("error")["code"] == code
     assert not any((used / "history").iterdir())
+
+
+def test_every_scenario_says_beforehand_what_must_bite_and_what_may_be_found() -> None:
+    shown = call("drill", "list", "--json").answer("drill-list")["scenarios"]
+    planned = {one["name"] for one in shown if not one["faults"]}
+    assert planned == {"handover-under-load", "failback-cycle"}
+    assert all("nothing" in one["allowed"] for one in shown)
+    said = call("drill", "list").out
+    assert "allowed in handover-under-load, failback-cycle: all receiver classes: nothing" in said
+    assert "R3 with policy hold: listed doubts only" in said
 
 
 def test_the_demo_does_not_write_into_the_history_of_another_run(tmp_path: Path) -> None:

@@ -15,17 +15,13 @@ import pytest
 
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.departure import (
-    ALL,
-    EMITTER,
-    FLOW,
-    JAVA,
     AtWork,
     Departure,
     Refusal,
     judge_departure,
     read_refusals,
 )
-from zerotail.drill.running import Running
+from zerotail.drill.running import ALL, EMITTER, FLOW, JAVA, Running
 
 LEADER = """
 import subprocess, sys

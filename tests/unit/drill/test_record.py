@@ -38,7 +38,11 @@ def test_it_holds_times_counts_order_and_what_it_ran_on(stage: Any) -> None:
     arrivals = [Arrival(0.0, 1000.0 + 0.04 * n, 0, n, 1 + n % 2) for n in range(1, 5)]
     arrivals.append(Arrival(0.0, 1002.0, 0, 5, 1))
     # The first acceptance counts: what came once more, from the other site, was a repeat.
-    attempts = [*(attempt(n, "east") for n in range(1, 5)), attempt(4, "west", Verdict.REPEAT_DROPPED), attempt(5, "west")]
+    attempts = [
+        *(attempt(n, "east") for n in range(1, 5)),
+        attempt(4, "west", Verdict.REPEAT_DROPPED),
+        attempt(5, "west"),
+    ]
     kept = json.loads(json.dumps(told(record_of(stage, arrivals, attempts, {"cores": "2"}))))
     assert (kept["zero"], kept["origin"], kept["configuration"]) == (1000.5, "the first fault", "name: bank\n")
     assert kept["ran_on"] == {"cores": "2"}

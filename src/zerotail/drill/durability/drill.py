@@ -15,6 +15,7 @@ from zerotail.drill.durability.result import DurabilityResult
 from zerotail.drill.result import DrillResult, FaultTold, write_result
 
 SUMMARY = "Kafka alone, three brokers: what acks, min.insync.replicas and unclean election keep when leaders are lost"
+ALLOWED = "nothing may be lost in the fields with a green border"
 _STYLE = (
     "body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em } "
     "td, th { text-align: right; padding: .15em .8em } td:first-child, th:first-child { text-align: left }"
@@ -55,7 +56,7 @@ def as_drill(found: DurabilityResult, seed: int, history: str, report: str) -> D
         receiver="",
         rate=found.rate,
         seconds=found.seconds,
-        allowed="nothing may be lost in the fields with a green border",
+        allowed=ALLOWED,
         reasons=found.reasons,
     )
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from zerotail.core.epoch import EpochRow
 from zerotail.deadline import Deadline
 from zerotail.drill.acts import rejoin
-from zerotail.drill.departure import ALL, END_SECONDS
+from zerotail.drill.departure import END_SECONDS
 from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.running import ALL
 from zerotail.operate.plan import COPY
 from zerotail.postgres import lineage
 from zerotail.postgres.connection import session
@@ -40,10 +41,12 @@ class Scenario:
 
     @property
     def allowed(self) -> str:
-        """What may be found, by receiver class."""
+        """What may be found, by receiver class and policy: drills have the policies `hold` for doubts and `release`
+        for what is exposed.
+        """
         if self.is_planned:
             return "all receiver classes: nothing lost, duplicated, reordered or in doubt"
-        return "R0, R1, R2: nothing lost, duplicated, reordered or in doubt; R3: listed doubts only"
+        return "R0, R1, R2: nothing lost, duplicated, reordered or in doubt; R3 with policy hold: listed doubts only"
 
 
 def promise_departure(rehearsal: Rehearsal, parts: Collection[str] = ALL, since: float = 0.0) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from zerotail.drill import blows
 from zerotail.drill.acts import bring_back, hand_over, take_over
 from zerotail.drill.commands import CLAIM_LANES
-from zerotail.drill.departure import ALL, EMITTER
 from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.running import ALL, EMITTER
 from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, old_site_learns, promise_departure
 
 
@@ -45,7 +45,7 @@ def _zombie_database(rehearsal: Rehearsal) -> None:
 def _frozen_sender(rehearsal: Rehearsal) -> None:
     home = rehearsal.active
     detained = blows.detain_message(rehearsal)
-    frozen = blows.freeze_senders(rehearsal, home)
+    frozen = blows.freeze_processes(rehearsal, home)
     blows.kill_part(rehearsal, home)
     take_over(rehearsal, rehearsal.standby)
     rehearsal.wait_for_new(MESSAGES)
@@ -53,7 +53,7 @@ def _frozen_sender(rehearsal: Rehearsal) -> None:
     hand_over(rehearsal, home)
     rehearsal.wait_for_new(MESSAGES)
     rehearsal.watch_departure(rehearsal.strays[-1])
-    blows.thaw_senders(rehearsal, frozen)
+    blows.thaw_processes(rehearsal, frozen)
     blows.let_message_arrive(rehearsal, detained)
     promise_departure(rehearsal)
     rehearsal.end_strays()
