@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Timer
 from typing import Any
 from unittest.mock import patch
 
@@ -92,8 +93,13 @@ class Sites:
         """Read what the site's processes tell until this line comes."""
         stream = self.processes[site].stdout
         assert stream is not None
-        while (line := stream.readline()).strip() != wanted:
-            assert line, f"{site} ended without {wanted!r}"
+        too_late = Timer(PATIENCE_SECONDS, self.processes[site].kill)
+        too_late.start()
+        try:
+            while (line := stream.readline()).strip() != wanted:
+                assert line, f"{site} ended, or was ended for its silence, without {wanted!r}"
+        finally:
+            too_late.cancel()
 
     # What is submitted, and what arrives.
 

@@ -21,6 +21,8 @@ from enum import Enum
 
 from zerotail.core.identity import Epoch, Lsn, Timeline
 
+_NOTHING = Lsn(0)
+
 
 @dataclass(frozen=True, slots=True)
 class Asker:
@@ -40,6 +42,8 @@ class GateAnswer:
     timeline: Timeline
     epoch: Epoch
     flushed: Lsn
+    applied: Lsn = _NOTHING
+    """Of its own files, too, before it receives any log. It opens nothing; it shows that a standby comes nearer."""
 
 
 @dataclass(frozen=True, slots=True)

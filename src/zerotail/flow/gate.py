@@ -48,8 +48,9 @@ def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
             verdict = gate.decide(answer, asker, wanted)
             if verdict is Gate.OPEN:
                 return
-            if verdict is Gate.BEHIND and answer.flushed > nearest:
-                nearest, left = answer.flushed, PATIENCE
+            held = max(answer.flushed, answer.applied)
+            if held > nearest and _comes_nearer(answer, asker):
+                nearest, left = held, PATIENCE
             found = (
                 f"{verdict.value}. Wanted: epoch {asker.epoch}, timeline {asker.timeline}, log up to {wanted}; "
                 f"it has epoch {answer.epoch}, timeline {answer.timeline} (0: it receives no log), {answer.flushed}"
@@ -58,3 +59,11 @@ def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
     raise Unfinished(
         "the other site has not caught up in time; run it again.", code="ZT411", why=f"Its last answer: {found}."
     )
+
+
+def _comes_nearer(answer: GateAnswer, asker: Asker) -> bool:
+    """Whether what a standby holds is the asker's log: it receives it, or still applies what its own files have of it.
+
+    One that receives another log may grow for ever, and is no nearer.
+    """
+    return answer.in_recovery and answer.system == asker.system and answer.timeline in (0, asker.timeline)

@@ -29,9 +29,9 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.flow.stage import Stage
 from zerotail.kafka.end import LogEnds
-from zerotail.operate.command import COMMAND_SECONDS, run_command
+from zerotail.operate.command import ATTACH_SECONDS, COMMAND_SECONDS, run_command
 from zerotail.operate.pipeline import transforms_of
-from zerotail.postgres import failover, lineage, owed, promotion, tail
+from zerotail.postgres import failover, lineage, outbox, owed, promotion, tail
 from zerotail.postgres.connection import Connection, answers, one_row
 from zerotail.postgres.synchronous import is_streaming, set_synchronous_standby
 from zerotail.postgres.transaction import Session, session_within
@@ -41,6 +41,8 @@ from zerotail.wiring import SiteAdapters
 T = TypeVar("T")
 _CONNECT_SECONDS = 2.0
 _PATIENCE_SECONDS = 5.0
+_READING_SECONDS = 60.0
+"""For one piece of the journal."""
 _PROMOTION_SECONDS = 60.0
 
 
@@ -93,7 +95,9 @@ class BadDayAdapters(SiteAdapters):
     """Carries out the effects of the normal day and of the bad one."""
 
     def __init__(self, configuration: Configuration, site: SiteName, notes: Notes | None = None) -> None:
-        super().__init__(adapter_settings(configuration, site), transforms_of(configuration))
+        super().__init__(
+            adapter_settings(configuration, site), transforms_of(configuration), patience_seconds=_READING_SECONDS
+        )
         self._configuration = configuration
         self._site = site
         self._notes = notes or NoNotes()
@@ -113,6 +117,7 @@ class BadDayAdapters(SiteAdapters):
             ports.StopWaiting: lambda e: _answered(
                 lambda: failover.stop_waiting(self._dsns[e.site], Deadline.after(_PATIENCE_SECONDS))
             ),
+            ports.ClaimLane: lambda e: self._write(site, lambda c: outbox.claim_lane(c, e, site)),
             ports.OpenEpoch: lambda e: self._write(e.site, lambda c: lineage.open_epoch(c, e)),
             ports.ChangeEpoch: self._change_epoch,
             ports.StoreStart: lambda e: self._write(e.site, lambda c: failover.store_start(c, e)),
@@ -186,9 +191,11 @@ class BadDayAdapters(SiteAdapters):
             self._lane_receivers[lane] = open_receiver(channel, lane, self._site)
         return self._lane_receivers[lane]
 
-    def _command(self, words: tuple[str, ...], site: SiteName) -> ports.Done | ports.Refused:
+    def _command(
+        self, words: tuple[str, ...], site: SiteName, seconds: float = COMMAND_SECONDS
+    ) -> ports.Done | ports.Refused:
         other = self._configuration.other_site(site)
-        ended = run_command(words, site, other, Deadline.after(COMMAND_SECONDS))
+        ended = run_command(words, site, other, Deadline.after(seconds))
         return ports.Done() if ended.ok else ports.Refused(ended.said)
 
     def _fence(self, effect: ports.FenceSite) -> Any:
@@ -281,7 +288,7 @@ class BadDayAdapters(SiteAdapters):
         elif self._locked is None or not self._locked.still_in(effect.replaced[0]):
             return ports.Refused("the database was written to meanwhile")
         self._sessions[effect.site].close()
-        done = self._command(words, effect.site)
+        done = self._command(words, effect.site, ATTACH_SECONDS)
         self._forget_peer()
         return done
 

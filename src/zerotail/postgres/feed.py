@@ -9,7 +9,7 @@ from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumb
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
-from zerotail.postgres.lineage import read_standing, require_live
+from zerotail.postgres.lineage import read_standing, require_live, require_own_timeline
 from zerotail.postgres.outbox import read_messages
 from zerotail.postgres.poison import read_poison
 from zerotail.postgres.position import read_position
@@ -88,8 +88,10 @@ def number_submissions(connection: Connection, producer: ProducerNumber, partiti
 
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
     the very transaction that makes it an instruction. One whose id is an instruction already was inserted again by
-    somebody who did not hear the answer: it goes, as `submit` would find it.
+    somebody who did not hear the answer: it goes, as `submit` would find it. Declined in a database that was promoted
+    and has no epoch of its own yet: there a serial would be given out that a lost row had (decision 0010).
     """
+    require_own_timeline(connection)
     connection.execute(_ROW_BY_ROW.encode())
     first = next_serial(connection, producer, partition)
     numbered = connection.execute(_NUMBER.encode(), (producer, partition, limit, first))

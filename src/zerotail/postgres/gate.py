@@ -31,7 +31,8 @@ select pg_is_in_recovery(),
        (select system_identifier from pg_control_system()),
        coalesce(receiver.received_tli, 0),
        {_EPOCH},
-       coalesce(receiver.held - '0/0'::pg_lsn, 0)::bigint
+       coalesce(receiver.held - '0/0'::pg_lsn, 0)::bigint,
+       coalesce(before.applied - '0/0'::pg_lsn, 0)::bigint
 from before
 left join lateral (select received_tli, greatest(flushed_lsn, before.applied) as held
                      from pg_stat_wal_receiver where status = 'streaming') as receiver on true
@@ -55,13 +56,14 @@ def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
     `Unavailable` when it does not answer in time (the session is then closed), `Refused` when it cannot answer, as one
     without our tables cannot.
     """
-    in_recovery, system, timeline, epoch, flushed = _ask_within(standby, _QUESTION, deadline)
+    in_recovery, system, timeline, epoch, flushed, applied = _ask_within(standby, _QUESTION, deadline)
     return GateAnswer(
         in_recovery=in_recovery == "t",
         system=int(system),
         timeline=Timeline(int(timeline)),
         epoch=Epoch(int(epoch)),
         flushed=Lsn(int(flushed)),
+        applied=Lsn(int(applied)),
     )
 
 

@@ -32,6 +32,7 @@ from zerotail.postgres.transaction import READ_ONLY, Declined
 
 NO_EPOCH = "there is no epoch yet"
 NOT_LIVE = "this site is not live"
+OTHER_EPOCH = "another epoch is current"
 # One question, because it is asked before everything else: what is asked once comes again beside every epoch.
 _STANDING = """
 select (select system_identifier from pg_control_system()),
@@ -54,11 +55,11 @@ select producer, partition, (select max(serial) from zerotail.instruction as row
                               where row.producer = place.producer and row.partition = place.partition)
   from place
 union all
-select producer.producer, lane.target, coalesce(max(first_number + count - 1), 0)
+select producer.producer, (entry ->> 1)::int, (entry ->> 2)::bigint
   from zerotail.producer
-  join zerotail.outbox as lane on lane.channel = producer.channel and lane.partition = producer.source_partition
- where producer.channel <> ''
- group by producer.producer, lane.target
+  join zerotail.head on head.partition = producer.source_partition
+ cross join lateral jsonb_array_elements(head.numbers) as entry
+ where producer.channel <> '' and entry ->> 0 = producer.channel
 """
 
 
@@ -91,6 +92,14 @@ def require_at_work(connection: Connection, site: SiteName) -> Standing:
     return standing
 
 
+def require_own_timeline(connection: Connection) -> Standing:
+    """The standing, when the epoch was opened on this very timeline; declined between a promotion and its epoch."""
+    standing = read_standing(connection)
+    if standing.lineage.current.timeline != standing.timeline:
+        raise Declined(OTHER_EPOCH)
+    return standing
+
+
 def require_live(connection: Connection, site: SiteName) -> Standing:
     """The standing, when `site` takes instructions; declined otherwise."""
     standing = require_at_work(connection, site)
@@ -116,12 +125,12 @@ def open_first_epoch(connection: Connection, site: SiteName, number: int) -> Epo
 def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
     """Write the new epoch with the cut, and hand every head over to it, if the current epoch is the expected one."""
     hold_database(connection)
-    take_locks(connection, b"lock table zerotail.epoch, zerotail.head in exclusive mode")
+    take_locks(connection, b"lock table zerotail.epoch, zerotail.head, zerotail.lane in exclusive mode")
     standing = read_standing(connection)
     if standing.timeline is None:
         raise Declined(READ_ONLY)
     if standing.epoch != effect.expected:
-        raise Declined("another epoch is current")
+        raise Declined(OTHER_EPOCH)
     connection.execute(
         b"insert into zerotail.epoch (epoch, site, timeline, durability, phase, cut, cause, operator) "
         b"values (%s, %s, %s, %s, %s, %s, %s, %s)",
@@ -148,7 +157,7 @@ def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
         take_epoch_row(connection)
     standing = read_standing(connection)
     if standing.timeline is not None and standing.timeline != standing.lineage.current.timeline:
-        raise Declined("another epoch is current")
+        raise Declined(OTHER_EPOCH)
     changed = connection.execute(
         b"update zerotail.epoch set phase = coalesce(%s, phase), durability = coalesce(%s, durability) "
         b"where epoch = %s and epoch = (select max(epoch) from zerotail.epoch)",
@@ -159,7 +168,7 @@ def change_epoch(connection: Connection, effect: ChangeEpoch) -> Done:
         ),
     )
     if changed.rowcount != 1:
-        raise Declined("another epoch is current")
+        raise Declined(OTHER_EPOCH)
     return Done(read_position(connection))
 
 

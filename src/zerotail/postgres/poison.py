@@ -10,7 +10,7 @@ from zerotail.core.identity import PartitionNumber, Position, ProducerNumber, Se
 from zerotail.core.poison import Decision, Poison, RecordName, Remedy
 from zerotail.ports import Done, RecordPoison
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.lineage import require_own_timeline
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
@@ -59,9 +59,7 @@ def record_poison(connection: Connection, effect: RecordPoison) -> Done:
     token = (expected.epoch, expected.segment, expected.chain, expected.claim)
     if connection.execute(_HOLD.encode(), (*place, *token)).fetchone() is None:
         raise Declined("the head has moved")
-    standing = read_standing(connection)
-    if standing.lineage.current.timeline != standing.timeline:
-        raise Declined("another epoch is current")
+    require_own_timeline(connection)
     found = (poison.producer, poison.serial, poison.position, poison.digest, poison.reason)
     connection.execute(_RECORD.encode(), (*place, *found))
     return Done(read_position(connection))

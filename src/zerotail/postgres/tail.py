@@ -40,6 +40,11 @@ _ANSWER_SECONDS = 20.0
 _TAIL_SECONDS = 1800.0
 """A site that worked on for long behind a cut link has much to keep."""
 _END_WAITING = f"{END_SESSIONS} and wait_event = 'SyncRep'".encode()
+_PATIENT = """
+select set_config(name, '0', false) from pg_settings
+ where name in ('idle_in_transaction_session_timeout', 'transaction_timeout')
+"""
+"""The second one is not known before PostgreSQL 17."""
 _LOCK = b"""
 lock table zerotail.epoch, zerotail.instruction, zerotail.submission, zerotail.head, zerotail.segment, zerotail.outbox
 in share mode
@@ -95,7 +100,7 @@ class LockedDatabase:
         with translated(where(self._dsn)), cut_after(connection, 2 * _ANSWER_SECONDS):
             _notice_a_lost_operator(connection)
             in_recovery = is_in_recovery(connection)
-            connection.execute(b"begin isolation level repeatable read read only" if in_recovery else b"begin")
+            connection.execute(b"begin read only" if in_recovery else b"begin")
             if not take_database(connection):
                 raise Refused("somebody opens an epoch in it, or replaces it already.", code="ZT414")
             if not in_recovery:
@@ -139,8 +144,11 @@ def survived_of(replaced: Lineage, active: Connection) -> Cut:
 
 
 def _notice_a_lost_operator(connection: Connection) -> None:
-    """Let the server find out within some ten seconds that our machine is gone, and give the locks back."""
+    """Let the server find out within some ten seconds that our machine is gone, and give the locks back; and not take
+    them from us while a copy is prepared, however little patience it has with others.
+    """
     connection.execute(b"set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3")
+    connection.execute(_PATIENT.encode())
 
 
 def _lock(connection: Connection) -> None:
@@ -163,10 +171,11 @@ def _rows(connection: Connection, survived: Cut, common: Lineage) -> Iterator[di
 
 
 def _named(connection: Connection, kind: str, query: str, *parameters: str) -> Iterator[dict[str, Any]]:
-    found = connection.execute(query.encode(), parameters)
-    names = [column.name for column in found.description or ()]
-    for row in found:
-        yield {"kind": kind, **dict(zip(names, row, strict=True))}
+    with connection.cursor(f"tail_{kind}") as found:  # at the server: a site that was long alone has much
+        found.execute(query.encode(), parameters)
+        names = [column.name for column in found.description or ()]
+        for row in found:
+            yield {"kind": kind, **dict(zip(names, row, strict=True))}
 
 
 def _write(path: Path, rows: Iterator[dict[str, Any]]) -> dict[str, int]:

@@ -66,10 +66,13 @@ class Recorded:
 def read_recorded(place: Place) -> Recorded:
     """Read the journal, the epochs and where records come from; `Broken` when the journal is damaged."""
     with session(place.dsn, Deadline.after(_CONNECT_SECONDS)) as connection, snapshot(connection):
+        journal = read_whole_journal(connection, place.stage, place.partition)
+        sources = find_sources(connection, place.stage, place.partition, place.transforms)
+        # Last, of the same moment: who has read it holds up an epoch that goes back to gated.
         standing = read_standing(connection)
         return Recorded(
-            read_whole_journal(connection, place.stage, place.partition),
+            journal,
             standing.lineage.limits(place.partition),
-            find_sources(connection, place.stage, place.partition, place.transforms),
+            sources,
             topic_at(place.topic, standing.rejoined.get(place.site)),
         )

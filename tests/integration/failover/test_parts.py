@@ -126,8 +126,8 @@ def test_the_tail_holds_what_waits_for_the_standby_and_nobody_writes_while_it_is
 def test_a_long_tail_may_take_longer_than_an_answer(
     lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tail, "_ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr(tail, "_SUBMISSIONS", "select pg_sleep(2)")
+    monkeypatch.setattr(tail, "_ANSWER_SECONDS", 3.0)
+    monkeypatch.setattr(tail, "_SUBMISSIONS", "select pg_sleep(8)")
     locked = LockedDatabase(dsn(lab.database("east")))
     kept = locked.keep_tail("east", Cut(), Lineage(()), tmp_path)
     assert kept.submissions == 1

@@ -31,7 +31,7 @@ from zerotail.postgres.promotion import promote
 
 pytestmark = pytest.mark.servers
 
-AFTER_SECONDS = 4.0
+AFTER_SECONDS = 8.0
 LOOK = "statement: begin"
 
 

@@ -11,6 +11,7 @@ from zerotail.core.epoch import Durability
 from zerotail.core.identity import Lsn, SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.ports import ChangeEpoch, Done, Refused
+from zerotail.postgres import named_locks
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.lineage import change_epoch, read_standing
 from zerotail.postgres.position import read_position
@@ -61,6 +62,15 @@ def wait_until_waiting(database: str, sessions: int, gated: Future[object]) -> N
     assert not gated.done()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who writes `gated` waits longer for readers: some connections are made meanwhile, on a busy machine."""
+    longer = named_locks._TAKE_EPOCH.replace(b"lock_timeout = 3000", b"lock_timeout = 20000")
+    assert longer != named_locks._TAKE_EPOCH
+    monkeypatch.setattr(named_locks, "_TAKE_EPOCH", longer)
+
+
+@pytest.mark.usefixtures("patient")
 def test_who_has_read_exposed_ends_before_the_row_is_written(exposed: str, client: Connection) -> None:
     with ThreadPoolExecutor(1) as beside:
         gated = beside.submit(change, exposed, Durability.GATED)
@@ -74,6 +84,7 @@ def test_who_has_read_exposed_ends_before_the_row_is_written(exposed: str, clien
     assert durability_at(exposed) is Durability.GATED
 
 
+@pytest.mark.usefixtures("patient")
 def test_who_begins_meanwhile_finds_it_gated(exposed: str, client: Connection) -> None:
     with ThreadPoolExecutor(2) as beside:
         gated = beside.submit(change, exposed, Durability.GATED)

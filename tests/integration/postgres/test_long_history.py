@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.journal import day_of
+from support.journal import BANK, day_of
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial
 from zerotail.deadline import Deadline
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.feed import number_submissions
 from zerotail.postgres.lineage import observe_cut
+from zerotail.postgres.transaction import Declined
 
 pytestmark = pytest.mark.servers
 
@@ -49,6 +50,14 @@ def whole_reads(connection: Connection, table: str = "instruction") -> int:
     return int(count)
 
 
+def reads_of(connection: Connection, table: str) -> tuple[int, ...]:
+    """How often a table was read, in whole or by an index."""
+    connection.execute("select pg_stat_force_next_flush()")
+    connection.execute("select pg_stat_clear_snapshot()")
+    query = "select seq_scan, idx_scan from pg_stat_user_tables where relid = %s::regclass"
+    return one_row(connection, query, (f"zerotail.{table}",))
+
+
 def test_a_submission_is_numbered_without_reading_all_instructions(busy: Connection) -> None:
     before = whole_reads(busy)
     busy.execute(f"{QUEUE} values (900, 0, 'id-1', ''), (900, 0, 'new', '')".encode())
@@ -68,7 +77,23 @@ def test_a_long_queue_is_numbered_piece_by_piece_without_reading_all_of_it(busy:
     assert waiting == PASSED // 4
 
 
-def test_a_cut_is_taken_without_reading_all_instructions(busy: Connection) -> None:
-    before = whole_reads(busy)
-    assert observe_cut(busy).serials[PRODUCER, PARTITION] >= Serial(PASSED)
+def test_a_cut_is_taken_without_reading_all_instructions_or_messages(busy: Connection) -> None:
+    # Another stage takes what the day has sent to its bank: of its lanes the cut has the last numbers.
+    busy.execute("insert into zerotail.producer values (901, 'hop', 'hop', 'nobody', %s, 0)", (BANK,))
+    sent = "select max(first_number + count - 1) from zerotail.outbox where channel = %s and partition = 0"
+    (last,) = one_row(busy, sent, (BANK,))
+    before, messages = whole_reads(busy), reads_of(busy, "outbox")
+    cut = observe_cut(busy).serials
+    assert cut[PRODUCER, PARTITION] >= Serial(PASSED)
+    assert cut[ProducerNumber(901), PARTITION] == last > 0
     assert whole_reads(busy) == before
+    assert reads_of(busy, "outbox") == messages
+
+
+def test_nothing_is_numbered_between_a_promotion_and_its_epoch(busy: Connection) -> None:
+    busy.execute(f"{QUEUE} values (900, 0, 'between', '')".encode())
+    with busy.transaction(force_rollback=True):
+        busy.execute("update zerotail.epoch set timeline = timeline + 1")  # as if this one were another one
+        with pytest.raises(Declined, match="another epoch is current"):
+            number_submissions(busy, PRODUCER, PARTITION, PASSED)
+    assert number_submissions(busy, PRODUCER, PARTITION, PASSED) > 0

@@ -18,32 +18,41 @@ from zerotail.postgres.connection import Connection, connect, one_row
 pytestmark = pytest.mark.servers
 
 PATIENCE = 20.0
+COUNTED = {"head": "claim", "lane": "incarnation"}
+
+
+@pytest.fixture(params=["head", "lane"])
+def table(request: pytest.FixtureRequest) -> str:
+    """What a process writes to that stands still: a stage, or an emitter."""
+    return str(request.param)
 
 
 @pytest.fixture
-def holder(database: str) -> Iterator[Connection]:
-    """Somebody in the middle of a transaction that has moved the heads on."""
+def holder(database: str, table: str) -> Iterator[Connection]:
+    """Somebody in the middle of a transaction that has moved the heads or the lanes on."""
     with connect(database, Deadline.after(PATIENCE), application="zerotail stage") as connection:
-        hold(connection)
+        hold(connection, table)
         yield connection
 
 
-def hold(connection: Connection) -> None:
+def hold(connection: Connection, table: str = "head") -> None:
     connection.execute("begin")
-    connection.execute("update zerotail.head set claim = claim + 1")
+    connection.execute(f"update zerotail.{table} set {COUNTED[table]} = {COUNTED[table]} + 1".encode())
 
 
-def claims(database: str) -> list[int]:
+def claims(database: str, table: str = "head") -> list[int]:
     with connect(database, Deadline.after(PATIENCE)) as connection:
-        return [claim for (claim,) in connection.execute("select claim from zerotail.head").fetchall()]
+        rows = connection.execute(f"select {COUNTED[table]} from zerotail.{table}".encode()).fetchall()
+    return [claim for (claim,) in rows]
 
 
-def test_a_silent_transaction_is_ended_and_has_not_happened(database: str, holder: Connection) -> None:
-    before = claims(database)
+def test_a_silent_transaction_is_ended_and_has_not_happened(database: str, table: str, holder: Connection) -> None:
+    before = claims(database, table)
+    assert before
     assert isinstance(open_next(database), Done)
     with pytest.raises(psycopg.OperationalError):
         holder.execute("commit")
-    assert claims(database) == before
+    assert claims(database, table) == before
 
 
 def test_one_that_is_silent_in_the_middle_of_a_copy_is_ended(database: str, holder: Connection) -> None:
@@ -66,10 +75,10 @@ def test_one_that_works_is_waited_for(database: str) -> None:
             except psycopg.Error as error:
                 errors.append(error)
 
+    before = claims(database)
     worker = Thread(target=work)
     worker.start()
     assert held.wait(PATIENCE)
-    before = claims(database)
     opened = open_next(database)
     worker.join(PATIENCE)
     assert isinstance(opened, Done)

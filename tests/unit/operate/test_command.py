@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from pathlib import Path
 
 import pytest
 
 from zerotail.core.identity import SiteName
-from zerotail.deadline import Deadline
+from zerotail.deadline import Deadline, wait_until
 from zerotail.operate.command import Ended, run_command
 
 EAST, WEST = SiteName("east"), SiteName("west")
@@ -35,6 +38,27 @@ def test_a_command_that_fails_says_why(words: tuple[str, ...], reason: str) -> N
     ended = run(*words)
     assert not ended.ok
     assert ended.said == f"{words[0]} {reason}"
+
+
+def test_a_server_that_it_leaves_behind_is_not_waited_for() -> None:
+    pause = "import signal; signal.pause()"
+    program = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {pause!r}]).pid, file=sys.stderr)"
+    ended = run(sys.executable, "-c", f"{program}; sys.exit(1)")
+    os.kill(int(ended.said.rsplit(maxsplit=1)[-1]), signal.SIGKILL)
+
+
+def test_what_it_has_started_is_killed_with_it(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    start = f"child=subprocess.Popen(['sleep', '60']); open({str(child)!r}, 'w').write(str(child.pid)); child.wait()"
+    assert not run(sys.executable, "-c", f"import subprocess; {start}", seconds=3).ok
+    pid = int(child.read_text())
+    gone = Deadline.after(20)
+    wait_until("its child is gone", lambda: not Path(f"/proc/{pid}").exists() or _is_dead(pid), gone)
+
+
+def _is_dead(pid: int) -> bool:
+    """Killed, and nobody has asked for it yet."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
 def test_a_command_that_takes_too_long_is_given_up() -> None:

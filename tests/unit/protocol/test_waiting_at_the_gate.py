@@ -43,6 +43,23 @@ def test_as_long_as_the_other_site_comes_nearer_nobody_gives_up() -> None:
     assert asked(*nearer) == 2 * PATIENCE + 1
 
 
+def test_a_standby_that_still_applies_its_own_files_comes_nearer() -> None:
+    silent = replace(THERE, timeline=Timeline(0), flushed=Lsn(0))
+    applying = [replace(silent, applied=Lsn(position)) for position in range(1, 2 * PATIENCE)]
+    assert asked(*applying, THERE) == 2 * PATIENCE
+
+
+def test_a_standby_that_has_not_applied_the_epoch_yet_comes_nearer() -> None:
+    earlier = replace(THERE, epoch=Epoch(256))
+    applying = [replace(earlier, applied=Lsn(900 + position)) for position in range(1, 2 * PATIENCE)]
+    assert asked(*applying, THERE) == 2 * PATIENCE
+
+
+def test_what_is_applied_opens_nothing() -> None:
+    with pytest.raises(Unfinished, match="has not caught up in time"):
+        asked(replace(THERE, flushed=Lsn(899), applied=Lsn(900)))
+
+
 def test_a_log_that_grows_on_another_timeline_is_not_nearer() -> None:
     elsewhere = [replace(THERE, timeline=Timeline(2), flushed=Lsn(position)) for position in range(1, 2 * PATIENCE)]
     with pytest.raises(Unfinished, match="has not caught up in time"):

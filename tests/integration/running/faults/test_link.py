@@ -16,8 +16,8 @@ from zerotail.lab.receiver.protocol import MessageAttempt, Verdict
 
 pytestmark = pytest.mark.servers
 
-GRACE_SECONDS = 2.0
-SILENCE_SECONDS = 6.0
+GRACE_SECONDS = 4.0
+SILENCE_SECONDS = 8.0
 
 
 @pytest.mark.parametrize("mode", [CutMode.HANG, CutMode.RESET])
