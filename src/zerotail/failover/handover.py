@@ -18,7 +18,7 @@ from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
-from zerotail.failover.rejoin import is_standby_of
+from zerotail.failover.rejoin import follows
 from zerotail.failover.takeover import Pipeline, TakeoverReport, take_over
 from zerotail.ports import (
     ChangeEpoch,
@@ -48,7 +48,7 @@ def hand_over(pipeline: Pipeline, source: SiteName, target: SiteName, target_num
     row = there.standing.lineage.current
     if not there.standing.live_at(source) or row.durability is Durability.EXPOSED:
         raise NotAllowed(f"{source} is not active with a standby that is in step", code="ZT434")
-    if not is_standby_of(here.standing, there.standing):
+    if not follows(here, there):
         raise NotAllowed(f"{target} is not the standby of {source}", code="ZT435")
     # 2, 3
     yield from _drain(source, there)

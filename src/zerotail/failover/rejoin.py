@@ -1,15 +1,15 @@
 """Rejoin: a site that was lost comes back as standby, and the epoch goes back to gated.
 
 1. observe: the other site is the one that works, though perhaps not live before it has a standby; this one
-   is not its standby already, and has not worked alone meanwhile.
+   is not its standby already, or one that can never catch up, and has not worked alone meanwhile.
 2. Keep what only this site's database has: locally committed, never behind the gate, so nobody was told of
    it.
 3. Say in the active database that the site comes back in this epoch: its topics get new names, so that an old
    tail is never read again. Before the copy, so that no copy exists without it.
 4. Stop the database, look once more that nobody took over on it and that nothing was added to the tail, and
    replace it by a fresh copy, which follows the active one from then on.
-5. When the copy holds all of that, write `gated` into the epoch row, behind every transaction that has
-   read `exposed`, and wait until the row itself is behind the gate.
+5. When the copy holds all of that, write `gated` into the epoch row, unless it says so already, behind every
+   transaction that has read `exposed`, and wait until the row itself is behind the gate.
 
 Step 5 is one way and one row: a copy that says `gated` has that row, hence everything that was released
 before it (the log is a prefix), and from that row on nothing leaves without the gate. A copy that lacks it
@@ -43,9 +43,10 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
     it may have gone on alone, and answer again in a moment.
     """
     # 1
-    standing = yield from _require_active(active)
+    there = yield from _require_active(active)
+    standing = there.standing
     seen = yield ObserveSite(site)
-    attached = isinstance(seen, SiteObserved) and is_standby_of(seen.standing, standing)
+    attached = isinstance(seen, SiteObserved) and follows(seen, there)
     if attached and standing.lineage.current.durability is Durability.GATED:
         return False
     if not attached:
@@ -68,24 +69,26 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
         # 4
         require_done((yield CopyDatabase(site, active, replaced)), "copy the database", _step(site))
     # 5
-    standing = yield from _require_active(active)
+    there = yield from _require_active(active)
+    standing = there.standing
+    yield from wait_for_gate(standing.asker, there.flushed)
     if standing.lineage.current.durability is Durability.EXPOSED:
-        seen = yield ObserveSite(active)
-        if not isinstance(seen, SiteObserved):
-            raise Unavailable(f"the database of {active} does not answer", code="ZT410")
-        yield from wait_for_gate(standing.asker, seen.flushed)
         changed = yield ChangeEpoch(active, standing.epoch, durability=Durability.GATED)
         require_done(changed, "go back to gated", _step(site))
         yield from wait_for_gate(standing.asker, changed.position)
     return True
 
 
-def is_standby_of(standing: Standing, active: Standing) -> bool:
-    """Whether a database follows the active one: a standby, the same system, a part of the same history."""
+def follows(seen: SiteObserved, active: SiteObserved) -> bool:
+    """Whether a database follows the active one, or will when it can: a standby, the same system, a part of the same
+    history, and the log that it needs is still there.
+    """
+    standing = seen.standing
     return (
         standing.timeline is None
-        and standing.system == active.system
-        and standing.lineage.current.epoch in active.lineage
+        and standing.system == active.standing.system
+        and standing.lineage.current.epoch in active.standing.lineage
+        and seen.can_follow(active)
     )
 
 
@@ -101,18 +104,18 @@ def require_nothing_released(site: SiteName, replaced: Standing, active: Standin
         )
 
 
-def _require_active(active: SiteName) -> Story[Standing]:
+def _require_active(active: SiteName) -> Story[SiteObserved]:
     seen = yield ObserveSite(active)
     if not isinstance(seen, SiteObserved):
         raise Unavailable(f"the database of {active} does not answer", code="ZT410")
-    standing: Standing = seen.standing
+    standing = seen.standing
     if not works_at(standing.lineage, active, standing.timeline):
         raise NotAllowed(
             f"{active} is not the active site: it is in epoch {standing.epoch} of {standing.lineage.current.site}",
             code="ZT433",
             tries=("zerotail status",),
         )
-    return standing
+    return seen
 
 
 def _step(site: SiteName) -> StepNumbers:

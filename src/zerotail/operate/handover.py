@@ -18,7 +18,7 @@ from zerotail.core.identity import Epoch, SiteName
 from zerotail.core.takeover import SiteView
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.failover.handover import hand_over
-from zerotail.failover.rejoin import is_standby_of, rejoin
+from zerotail.failover.rejoin import follows, rejoin
 from zerotail.failover.takeover import TakeoverReport, take_over
 from zerotail.operate.act import Act, ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.notebook import Note
@@ -62,8 +62,13 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
             why="\n".join(told),
             tries=(f"zerotail rejoin plan --site {target}",),
         )
-    if not is_standby_of(here.standing, there.standing):
-        raise Refused(f"{target} is not the standby of {source}.", code="ZT435", why="\n".join(told))
+    if not follows(here, there):
+        raise Refused(
+            f"{target} is not the standby of {source}.",
+            code="ZT435",
+            why="\n".join(told),
+            tries=(f"zerotail rejoin plan --site {target}",),
+        )
     require_command(configuration.takeover.stop, "stop")
     require_command(configuration.takeover.attach, "attach")
     view = SiteView(target, site_number(configuration, target), here.standing.lineage, here.standing.timeline)

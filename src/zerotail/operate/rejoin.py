@@ -9,7 +9,7 @@ from zerotail.config import Configuration
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
 from zerotail.errors import Refused
-from zerotail.failover.rejoin import is_standby_of, rejoin, require_nothing_released
+from zerotail.failover.rejoin import follows, rejoin, require_nothing_released
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.plan import COPY, REJOIN, ActPlan, make_plan, require_accepted
 from zerotail.operate.world import World
@@ -26,7 +26,8 @@ class PlannedRejoin:
 def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> PlannedRejoin:
     """What would bring `site` back as the standby of the other one."""
     active = configuration.other_site(site)
-    standing = world.require(active).standing
+    there = world.require(active)
+    standing = there.standing
     working = world.find_active()
     if working != active:
         what = f"{working} is the active site" if working else f"{active} is not active"
@@ -35,7 +36,7 @@ def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> P
         )
     seen = world.of(site)
     exposed = standing.lineage.current.durability is Durability.EXPOSED
-    attached = seen is not None and is_standby_of(seen.standing, standing)
+    attached = seen is not None and follows(seen, there)
     steps: list[str] = []
     needs: list[str] = []
     if not attached:

@@ -71,7 +71,10 @@ class World:
         role = "standby" if seen.standing.timeline is None else f"primary on timeline {seen.standing.timeline}"
         phase = "" if row.phase is Phase.LIVE else f", {row.phase.value}"
         exposed = ", exposed" if row.durability is Durability.EXPOSED else ""
-        return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}"
+        others = [other for name, other in self.sites.items() if name != site and other is not None]
+        lost = not all(seen.can_follow(other) for other in others if other.standing.timeline is not None)
+        gone = f", cannot follow: its replication slot {seen.slot} is lost" if lost else ""
+        return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}{gone}"
 
     def told_holding(self, site: SiteName) -> tuple[str, ...]:
         """What the copy at a site holds, in lines with numbers."""

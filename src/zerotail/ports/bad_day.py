@@ -27,10 +27,20 @@ class ObserveSite(Effect, frozen=True):
 
 
 class SiteObserved(Result, frozen=True):
-    """Where the database stands, and how much of the log it holds."""
+    """Where the database stands, how much of the log it holds, and how a standby gets the rest."""
 
     standing: Standing
     flushed: Lsn
+    receives: bool = True
+    """Of a standby: whether it receives the log now."""
+    slot: str = ""
+    """Of a standby: the slot at its primary that keeps the log for it; empty where there is none."""
+    slots: frozenset[str] = frozenset()
+    """Of a primary: those slots that still keep what they were made for."""
+
+    def can_follow(self, primary: SiteObserved) -> bool:
+        """False when the log that this standby needs is not kept for it any more: it will never catch up."""
+        return self.receives or not self.slot or self.slot in primary.slots
 
 
 class FenceSite(Effect, frozen=True):

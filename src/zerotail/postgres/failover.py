@@ -13,12 +13,19 @@ from datetime import datetime
 from zerotail.core.identity import Epoch, ProducerNumber, SiteName, StageName
 from zerotail.deadline import Deadline
 from zerotail.ports import Done, RecordRejoined, SiteObserved, StoreStart
-from zerotail.postgres.connection import Connection
+from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_flushed, read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.synchronous import set_synchronous_standby
 from zerotail.postgres.transaction import READ_ONLY, Declined, session_within
+
+_FOLLOWING = """
+select exists (select from pg_stat_wal_receiver where status = 'streaming'),
+       case when pg_is_in_recovery() then current_setting('primary_slot_name') else '' end,
+       array(select slot_name::text from pg_replication_slots
+              where slot_type = 'physical' and wal_status is distinct from 'lost')
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +39,9 @@ class StepDone:
 
 
 def observe_site(connection: Connection) -> SiteObserved:
-    """Where the database stands, and how much of the log it holds."""
-    return SiteObserved(read_standing(connection), read_flushed(connection))
+    """Where the database stands, how much of the log it holds, and how a standby gets the rest."""
+    receives, slot, slots = one_row(connection, _FOLLOWING)
+    return SiteObserved(read_standing(connection), read_flushed(connection), receives, slot, frozenset(slots))
 
 
 def stop_waiting(dsn: str, deadline: Deadline) -> Done:
