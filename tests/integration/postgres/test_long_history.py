@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from support.journal import BANK, day_of
@@ -96,4 +97,6 @@ def test_nothing_is_numbered_between_a_promotion_and_its_epoch(busy: Connection)
         busy.execute("update zerotail.epoch set timeline = timeline + 1")  # as if this one were another one
         with pytest.raises(Declined, match="another epoch is current"):
             number_submissions(busy, PRODUCER, PARTITION, PASSED)
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction, match="has no epoch of its own yet"):
+            busy.execute("insert into zerotail.instruction values (900, 7, 1, 'plain', '')")
     assert number_submissions(busy, PRODUCER, PARTITION, PASSED) > 0

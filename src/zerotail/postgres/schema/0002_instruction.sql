@@ -40,6 +40,23 @@ create table if not exists zerotail.submission (
 -- In whose turn they are numbered: after an outage of the numbering millions may wait.
 create index if not exists submission_turn on zerotail.submission (producer, partition, submitted_at, id);
 
+-- Between a promotion and the new epoch nobody gives out serials: the cut of that epoch would cover one that a lost row
+-- had, and its record, which is still in Kafka, would be applied in place of the new row.
+create or replace function zerotail.needs_own_timeline() returns trigger language plpgsql
+    security definer set search_path = pg_catalog as $$
+begin
+    if (select timeline from zerotail.epoch order by epoch desc limit 1)
+       <> ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int then
+        raise exception 'this database was promoted and has no epoch of its own yet'
+            using errcode = 'read_only_sql_transaction';
+    end if;
+    return null;
+end
+$$;
+
+create or replace trigger instruction_needs_own_timeline
+    before insert on zerotail.instruction for each statement execute function zerotail.needs_own_timeline();
+
 create or replace function zerotail.never_changes() returns trigger language plpgsql as $$
 begin
     raise exception '% is written once and never changed', tg_table_name using errcode = 'restrict_violation';
