@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from zerotail.cli.output import colour_wanted, json_option, print_answer, print_json, say
-from zerotail.errors import Misused
 
 if TYPE_CHECKING:
     from zerotail.audit.facts import Observed
@@ -86,8 +85,8 @@ def _observe(config: str | None, site: str | None, files: Files, recovery_days: 
     if theirs.subjects and not named:
         return theirs
     configuration = load(config)
-    if site is not None and site not in [str(name) for name in configuration.sites]:
-        raise Misused(f"there is no site {site!r}; the configuration has {' and '.join(configuration.sites)}.")
+    if site is not None:
+        configuration.require_site(site)
     ours = observe_sites(configuration, only=site, recovery_seconds=int(recovery_days * DAY_SECONDS))
     return Observed((*ours.subjects, *theirs.subjects), ours.unlooked, ours.answered)
 

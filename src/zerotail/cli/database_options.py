@@ -69,9 +69,7 @@ def _databases_of(config: str | None, site: str | None) -> tuple[Database, Datab
     from zerotail.config import load
 
     configuration = load(config)
-    chosen = configuration.preferred_site if site is None else next((s for s in configuration.sites if s == site), None)
-    if chosen is None:
-        raise Misused(f"there is no site {site!r}; the configuration has {' and '.join(configuration.sites)}.")
+    chosen = configuration.preferred_site if site is None else configuration.require_site(site)
     other = configuration.other_site(chosen)
     here, there = (Database(name, configuration.sites[name].database.dsn.reveal()) for name in (chosen, other))
     return here, there

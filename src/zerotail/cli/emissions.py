@@ -139,10 +139,8 @@ def _dsn_of(path: str | None, site: str | None, dsn: str | None) -> str:
         return dsn
     if site is None:
         raise Misused("which site's database?", tries=["--site SITE", "--dsn DSN"])
-    sites = {str(name): known for name, known in load(path).sites.items()}
-    if site not in sites:
-        raise Misused(f"there is no site {site!r}.", tries=[f"one of: {', '.join(sites)}"])
-    return sites[site].database.dsn.reveal()
+    configuration = load(path)
+    return configuration.sites[configuration.require_site(site)].database.dsn.reveal()
 
 
 def _ask(dsn: str, work: Callable[[Connection], T], *, writes: bool = True) -> T:

@@ -90,10 +90,10 @@ def _resume_command(act: str, maybe_target: Callable[..., Any]) -> click.Command
     def resume(path: str | None, state: str | None, as_json: bool, site: str | None = None) -> None:
         """Finish one that was interrupted, wherever that was."""
         from zerotail.operate.handover import resume_handover
-        from zerotail.operate.world import observe_world, require_site
+        from zerotail.operate.world import observe_world
 
         operator = operator_of(path, state)
-        chosen = require_site(operator.configuration, site) if site else None
+        chosen = operator.configuration.require_site(site) if site else None
         world = observe_world(operator.configuration)
         with telling(operator, act) as told:
             report = resume_handover(told, world, chosen, act)
@@ -109,10 +109,10 @@ def no_target(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _planned(operator: Operator, site: str | None, act: str) -> PlannedHandover:
     from zerotail.operate.handover import plan_handover
-    from zerotail.operate.world import observe_world, require_site
+    from zerotail.operate.world import observe_world
 
     configuration = operator.configuration
-    target = require_site(configuration, site) if site else configuration.preferred_site
+    target = configuration.require_site(site) if site else configuration.preferred_site
     return plan_handover(configuration, observe_world(configuration), target, act)
 
 

@@ -69,7 +69,7 @@ def run(
 
 def _planned(operator: Operator, site: str) -> PlannedRejoin:
     from zerotail.operate.rejoin import plan_rejoin
-    from zerotail.operate.world import observe_world, require_site
+    from zerotail.operate.world import observe_world
 
-    chosen = require_site(operator.configuration, site)
+    chosen = operator.configuration.require_site(site)
     return plan_rejoin(operator.configuration, observe_world(operator.configuration), chosen)

@@ -146,9 +146,7 @@ def _asked(
     if into is not None and into == topic:
         raise Misused(f"--into {into} is the topic itself; without --into it is completed in place.", code="ZT144")
     configuration = load_with_code(config)
-    chosen = configuration.preferred_site if site is None else next((s for s in configuration.sites if s == site), None)
-    if chosen is None:
-        raise Misused(f"there is no site {site!r}; the configuration has {' and '.join(configuration.sites)}.")
+    chosen = configuration.preferred_site if site is None else configuration.require_site(site)
     try:
         memory_bytes = int(configuration.restore.memory if memory is None else read_size(memory))
     except Unfit as unfit:

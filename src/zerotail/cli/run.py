@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zerotail.config import Configuration
-    from zerotail.core.identity import SiteName
     from zerotail.running.report import Reporter
 
 
@@ -55,7 +54,7 @@ def run_all(site: str, path: str | None, standby: bool, as_json: bool) -> int:
     from zerotail.running.supervisor import Supervisor
 
     configuration, file = _load(path)
-    adapter_settings(configuration, _site(configuration, site))
+    adapter_settings(configuration, configuration.require_site(site))
     this = [sys.executable, "-m", "zerotail", "run"]
     options = ["--site", site, "--config", file, *(["--standby"] if standby else [])]
     commands = {"flow": [*this, "flow", *options], "emitter": [*this, "emitter", *options]}
@@ -96,7 +95,7 @@ def run_emitter(site: str, path: str | None, standby: bool, as_json: bool) -> in
 
     configuration, _ = _load(path)
     with _reporter(configuration, site) as reporter:
-        emitter = Emitter(configuration, _site(configuration, site), _tell, reporter.say, standby=standby)
+        emitter = Emitter(configuration, configuration.require_site(site), _tell, reporter.say, standby=standby)
         return _until_stopped("emitter", site, emitter.run, emitter.stop, as_json)
 
 
@@ -110,7 +109,7 @@ def run_follower(site: str, path: str | None, shadow: bool, as_json: bool) -> in
     from zerotail.spark.application import Application, follow_alone
 
     configuration, file = _load(path)
-    where = _site(configuration, site)
+    where = configuration.require_site(site)
     find_code_beside(file)
     parts = plan_parts(configuration, (), None)
     with _reporter(configuration, site) as reporter:
@@ -133,7 +132,7 @@ def run_watcher(site: str, path: str | None, state: str | None, as_json: bool) -
     from zerotail.operate.watcher import Watcher
 
     configuration, file = _load(path)
-    where = _site(configuration, site)
+    where = configuration.require_site(site)
     with _reporter(configuration, site) as reporter:
         watcher = Watcher(operator_of(file, state), where, _tell, reporter.say)
         return _until_stopped("watcher", site, watcher.run, watcher.stop, as_json)
@@ -154,7 +153,7 @@ def _run_application(
     from zerotail.running.prepare import prepare
 
     configuration, file = _load(path)
-    where = _site(configuration, site)
+    where = configuration.require_site(site)
     find_code_beside(file)
     parts = plan_parts(configuration, producers, stages)
     if not standby:
@@ -184,19 +183,10 @@ def _load(path: str | None) -> tuple[Configuration, str]:
     return load(file), file
 
 
-def _site(configuration: Configuration, name: str) -> SiteName:
-    from zerotail.core.identity import SiteName
-    from zerotail.errors import Misused
-
-    if name not in configuration.sites:
-        raise Misused(f"there is no site {name!r}.", code="ZT115", tries=[f"one of: {', '.join(configuration.sites)}"])
-    return SiteName(name)
-
-
 def _reporter(configuration: Configuration, site: str) -> Reporter:
     from zerotail.running.report import Reporter
 
-    where = _site(configuration, site)
+    where = configuration.require_site(site)
     both = (where, configuration.other_site(where))
     return Reporter(where, *(configuration.sites[name].database.dsn.reveal() for name in both))
 

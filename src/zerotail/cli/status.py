@@ -13,7 +13,6 @@ import click
 from zerotail.cli.output import colour_wanted, console, json_option, print_answer, print_json
 from zerotail.cli.progress import redraws
 from zerotail.deadline import Deadline
-from zerotail.errors import Misused
 
 if TYPE_CHECKING:
     from zerotail.config import Configuration
@@ -37,8 +36,8 @@ def command(config: str | None, site: str | None, watch: bool, as_json: bool) ->
     from zerotail.config import load
 
     configuration = load(config)
-    if site is not None and site not in [str(name) for name in configuration.sites]:
-        raise Misused(f"there is no site {site!r}; the configuration has {' and '.join(configuration.sites)}.")
+    if site is not None:
+        configuration.require_site(site)
     if watch:
         return _watch(configuration, site, as_json=as_json)
     from zerotail.status import observe_status

@@ -124,10 +124,10 @@ def resume(
 ) -> None:
     """Finish a takeover that was interrupted, wherever that was."""
     from zerotail.operate.takeover import nothing_begun, plan_rest, resume_takeover
-    from zerotail.operate.world import observe_world, require_site
+    from zerotail.operate.world import observe_world
 
     operator = operator_of(path, state)
-    named = require_site(operator.configuration, site) if site else None
+    named = operator.configuration.require_site(site) if site else None
     notes, world = operator.notebook, observe_world(operator.configuration)
     last, begun = notes.find_last(("takeover",), named), notes.find_unfinished(("takeover",), named)
     chosen = named or (begun.site if begun else world.find_begun()) or (last.site if last else None)
@@ -145,15 +145,14 @@ def _stated(
 ) -> Statements:
     from zerotail.core.takeover import Strategy
     from zerotail.operate.takeover import Statements
-    from zerotail.operate.world import require_site
 
-    named = [require_site(operator.configuration, name) if name else None for name in (unfenced, lost)]
+    named = [operator.configuration.require_site(name) if name else None for name in (unfenced, lost)]
     return Statements(named[0], named[1], loss, None if strategy is None else Strategy(strategy), rebuild)
 
 
 def _planned(operator: Operator, site: str, stated: Statements) -> PlannedTakeover:
     from zerotail.operate.takeover import plan_takeover
-    from zerotail.operate.world import observe_world, require_site
+    from zerotail.operate.world import observe_world
 
-    chosen = require_site(operator.configuration, site)
+    chosen = operator.configuration.require_site(site)
     return plan_takeover(operator.configuration, observe_world(operator.configuration), chosen, stated)

@@ -18,6 +18,7 @@ from zerotail.config.part import Part
 from zerotail.config.problem import Unfit
 from zerotail.config.scalar import Bytes
 from zerotail.core.identity import SiteName
+from zerotail.errors import Misused
 
 
 class Kafka(Part):
@@ -271,6 +272,13 @@ class Configuration(Part):
     def preferred_site(self) -> SiteName:
         """The site that `failback` returns to."""
         return self.prefer or next(iter(self.sites))
+
+    def require_site(self, name: str) -> SiteName:
+        """The site of this name; `Misused` when there is none."""
+        found = next((site for site in self.sites if site == name), None)
+        if found is None:
+            raise Misused(f"there is no site {name!r}.", code="ZT115", tries=[f"one of: {', '.join(self.sites)}"])
+        return found
 
     def other_site(self, site: SiteName) -> SiteName:
         """The other one of the two."""

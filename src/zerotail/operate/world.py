@@ -10,7 +10,7 @@ from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import SiteName
-from zerotail.errors import Misused, Unavailable
+from zerotail.errors import Unavailable
 from zerotail.operate.held import told_holding
 from zerotail.postgres.failover import observe_site
 from zerotail.postgres.holding import Holding, read_holding
@@ -105,11 +105,3 @@ def _observe(site: SiteName, dsn: str) -> tuple[ports.SiteObserved | None, Holdi
         return seen, holding if isinstance(holding, Holding) else None
     finally:
         database.close()
-
-
-def require_site(configuration: Configuration, name: str) -> SiteName:
-    """The site of this name; `Misused` when there is none."""
-    found = next((site for site in configuration.sites if site == name), None)
-    if found is None:
-        raise Misused(f"there is no site {name!r}.", code="ZT115", tries=[f"one of: {', '.join(configuration.sites)}"])
-    return found

@@ -12,7 +12,7 @@ from threading import Event
 from zerotail.config import Configuration
 from zerotail.core.epoch import topic_at
 from zerotail.core.identity import ProducerNumber, SiteName, StageName, TopicName
-from zerotail.errors import Misused, Refused, Unavailable
+from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
 from zerotail.ports import Refused as Declined
@@ -48,15 +48,10 @@ class Prepared:
     topics: dict[TopicName, TopicName]
     """What each topic is called at this site: one that rejoined has new ones."""
 
-    def partitions_of(self, configuration: Configuration, stage: StageName) -> range:
-        """The partitions of a stage."""
-        return range(self.partitions[configuration.stages[stage].consumes])
-
 
 def adapter_settings(configuration: Configuration, site: SiteName) -> AdapterSettings:
     """Where a site's neighbours are."""
-    if site not in configuration.sites:
-        raise Misused(f"there is no site {site}.", code="ZT115", tries=[f"one of: {', '.join(configuration.sites)}"])
+    configuration.require_site(site)
     own, other = configuration.sites[site], configuration.sites[configuration.other_site(site)]
     return AdapterSettings(
         site, own.database.dsn.reveal(), other.database.dsn.reveal(), cluster_of(configuration, site)
