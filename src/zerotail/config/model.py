@@ -106,7 +106,7 @@ class Stage(Part):
     consumes: field.TopicName
     """The topic that it reads."""
     handler: field.ObjectPath
-    """The handler's class, as module:name."""
+    """The handler: a class, a function that makes one, or an object, as module:name."""
     emits: tuple[field.ChannelName, ...] = ()
     """The channels that its emissions go to. A channel belongs to one stage."""
     state: Literal["database", "replay"] = "database"

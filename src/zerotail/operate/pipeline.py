@@ -13,8 +13,8 @@ from typing import Any
 
 from zerotail.channel.configured import outside_channels
 from zerotail.code import load_object
-from zerotail.config import Configuration, TopicChannel
-from zerotail.core.identity import ChannelName, PartitionNumber, StageName
+from zerotail.config import Configuration
+from zerotail.core.identity import PartitionNumber, StageName
 from zerotail.core.receiver import ReceiverClass
 from zerotail.core.takeover import Strategy
 from zerotail.failover.takeover import Pipeline
@@ -23,6 +23,7 @@ from zerotail.handler import Emission, Given, Handler, Record, State
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.failover import find_producers
 from zerotail.postgres.owed import find_lanes, find_partitions
+from zerotail.running.parts import load_handler, targets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def stage_at(configuration: Configuration, name: StageName, partition: Partition
     """One partition of a configured stage; a replay goes by the versions in the journal."""
     settings = configuration.stages[name]
     handler = HandlerByName(settings.handler)
-    return Stage(name, partition, settings.consumes, handler, "", _targets(configuration, settings.emits))
+    return Stage(name, partition, settings.consumes, handler, "", targets_of(configuration, settings.emits))
 
 
 def transforms_of(configuration: Configuration) -> dict[str, Callable[[bytes], bytes]]:
@@ -77,15 +78,6 @@ def transforms_of(configuration: Configuration) -> dict[str, Callable[[bytes], b
         str(name): _transform(producer.transform)
         for name, producer in configuration.producers.items()
         if producer.transform is not None
-    }
-
-
-def _targets(configuration: Configuration, channels: tuple[ChannelName, ...]) -> dict[str, int]:
-    """Target partitions of each channel; those that are no topics have one."""
-    known = {name: configuration.channels[name] for name in channels}
-    return {
-        name: configuration.topics[channel.topic].partitions if isinstance(channel, TopicChannel) else 1
-        for name, channel in known.items()
     }
 
 
@@ -100,5 +92,4 @@ def _loaded(path: str) -> Any:
 
 @cache
 def _handler(path: str) -> Handler:
-    handler: Handler = _loaded(path)()
-    return handler
+    return load_handler(path, "the configuration")

@@ -121,21 +121,34 @@ def _producer(configuration: Configuration, name: ProducerName) -> ProducerPart:
 
 def _stage(configuration: Configuration, name: StageName) -> StagePart:
     settings = configuration.stages[name]
-    handler = load_object(settings.handler, f"stage {name}")
-    if inspect.isclass(handler):
+    handler = load_handler(settings.handler, f"stage {name}")
+    targets = targets_of(configuration, settings.emits)
+    return StagePart(name, settings.consumes, handler, version_of(handler), targets, int(settings.owed))
+
+
+def load_handler(path: str, whose: str) -> Handler:
+    """A handler by its name: an instance, or a class or function that makes one from nothing."""
+    handler = load_object(path, whose)
+    if inspect.isclass(handler) or inspect.isfunction(handler):
         handler = handler()
     for method in ("keys", "apply"):
         if not callable(getattr(handler, method, None)):
             raise Misused(
-                f"the handler {settings.handler} of stage {name} has no method {method}.",
+                f"the handler {path} of {whose} has no method {method}.",
                 code="ZT116",
                 tries=["docs/testing-a-handler.md shows a handler"],
             )
-    targets = dict.fromkeys(map(str, settings.emits), 1)
-    for _, channel, topic in topic_channels(configuration):
-        if channel in targets:
-            targets[channel] = configuration.topics[topic].partitions
-    return StagePart(name, settings.consumes, handler, version_of(handler), targets, int(settings.owed))
+    found: Handler = handler
+    return found
+
+
+def targets_of(configuration: Configuration, channels: Iterable[ChannelName]) -> dict[str, int]:
+    """Target partitions of each channel; those that are no topics have one."""
+    known = {name: configuration.channels[name] for name in channels}
+    return {
+        str(name): configuration.topics[channel.topic].partitions if isinstance(channel, TopicChannel) else 1
+        for name, channel in known.items()
+    }
 
 
 def version_of(handler: Handler) -> str:
