@@ -173,11 +173,7 @@ def show_report(report: ActReport, *, as_json: bool) -> None:
         lines.append(f"  stated: {', '.join(report.accepted)}")
     lines += [f"  {remark}" for remark in report.remarks]
     if report.tail is not None:
-        kept = report.tail
-        lines.append(
-            f"  kept of {kept.site}, never applied: {kept.instructions + kept.submissions} instructions, "
-            f"{kept.segments} segments, {kept.messages} messages, in {kept.file}"
-        )
+        lines.append(f"  {report.tail.told()}")
     print_answer("\n".join(lines))
 
 

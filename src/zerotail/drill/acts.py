@@ -58,6 +58,8 @@ def rejoin(rehearsal: Rehearsal, site: str, hear: Tell | None = None) -> None:
     accepted = () if world.of(SiteName(site)) is not None else (f"--accept-lost-database {site}",)
     report = run_rejoin(operator, planned, accepted)
     _gated(rehearsal, report)
+    if report.tail is not None:
+        rehearsal.note("tail", report.tail.told())
     rehearsal.note("act", f"{site} is back as standby after {report.seconds:.1f} s")
 
 

@@ -86,6 +86,13 @@ class Tail:
     messages: int
     file: str
 
+    def told(self) -> str:
+        """In one line."""
+        return (
+            f"kept of {self.site}, never applied: {self.instructions + self.submissions} instructions, "
+            f"{self.segments} segments, {self.messages} messages, in {self.file}"
+        )
+
 
 class LockedDatabase:
     """A database that is about to be replaced: looked at, and locked against writers until it stops."""
