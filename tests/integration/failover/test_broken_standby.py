@@ -57,6 +57,9 @@ def test_it_is_not_handed_over_to_and_comes_back_by_a_copy(broken: Layout) -> No
     assert ran.code == 0, ran
     with session(dsn(broken.database("east")), Deadline.after(30)) as east:
         there = dsn(broken.database("west"), seen_from="east")
-        assert gate_is_open(east, there, read_position(east), Deadline.after(10))
+        position = read_position(east)
+        wait_until(
+            "it is confirmed", lambda: gate_is_open(east, there, position, Deadline.after(5)), Deadline.after(30)
+        )
     assert ask(broken, "rejoin", "plan", "--site", "west").answer("rejoin-plan")["done"]
     assert ask(broken, "handover", "plan", "--to", "west").code == 0

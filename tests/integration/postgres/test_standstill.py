@@ -31,6 +31,7 @@ def table(request: pytest.FixtureRequest) -> str:
 def holder(database: str, table: str) -> Iterator[Connection]:
     """Somebody in the middle of a transaction that has moved the heads or the lanes on."""
     with connect(database, Deadline.after(PATIENCE), application="zerotail stage") as connection:
+        connection.execute("insert into zerotail.lane values ('bank', 0, 0, 256, 1, 0, 0)")
         hold(connection, table)
         yield connection
 
