@@ -22,7 +22,7 @@ from zerotail.failover.rejoin import follows, rejoin
 from zerotail.failover.takeover import TakeoverReport, take_over
 from zerotail.operate.act import Act, ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.notebook import Note
-from zerotail.operate.plan import HANDOVER, ActPlan, make_plan, require_accepted
+from zerotail.operate.plan import HANDOVER, TAKEOVER, ActPlan, make_plan, require_accepted
 from zerotail.operate.rejoin import require_command
 from zerotail.operate.takeover import nothing_begun, pipeline_at, site_number, strategy_of
 from zerotail.operate.world import World
@@ -116,18 +116,26 @@ def resume_handover(operator: Operator, world: World, target: SiteName | None, a
         raise Unfinished(
             f"{note.site} lacks the end of the log of {source}; start the database of {source} again.", code="ZT422"
         )
-    _require_drained(note, here.standing)
+    _require_drained(note, here.standing, operator.notebook.find_last((TAKEOVER,), source))
     return _finish(operator, note, here.standing.epoch)
 
 
-def _require_drained(note: Note, standing: Standing) -> None:
-    """`Refused` when the old primary has gone on since it was told to stop: then nobody knows what it holds alone."""
+def _require_drained(note: Note, standing: Standing, takeover: Note | None) -> None:
+    """`Refused` when the old primary has gone on since it was told to stop: then nobody knows what it holds alone.
+
+    The copy that drained says so where it followed; where it did not, the notes do: `takeover` is the last one there.
+    """
     row = standing.lineage.current
+    why = ""
     if standing.timeline is None and row.phase is not Phase.DRAINING:
+        why = f"The copy at {note.site} says that epoch {row.epoch} of {row.site} is {row.phase.value}, not drained."
+    if takeover is not None and takeover.begun_at > note.begun_at:
+        why = f"It was made the active site again at {takeover.begun_at:%Y-%m-%d %H:%M:%S%z}, by {takeover.operator}."
+    if why:
         raise Refused(
             f"{note.other} has gone on since it was told to stop, and does not answer.",
             code="ZT426",
-            why=f"The copy at {note.site} says that epoch {row.epoch} of {row.site} is {row.phase.value}, not drained.",
+            why=why,
             tries=(f"zerotail takeover plan --to {note.site}",),
         )
 
