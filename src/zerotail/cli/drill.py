@@ -47,6 +47,7 @@ def list_scenarios(as_json: bool) -> None:
         print_json("drill-list", DrillListAnswer(shown))
         return
     lines = [f"{one.name:<28} {one.summary}" for one in shown]
+    lines.append("what must bite in each of them: zerotail drill list --json")
     for allowed in dict.fromkeys(one.allowed for one in shown):
         names = [one.name for one in shown if one.allowed == allowed]
         lines.append(f"allowed in {', '.join(names) if len(names) < 5 else 'all others'}: {allowed}")

@@ -223,8 +223,10 @@ class Rehearsal:
 
     def bit(self, report: FaultReport, began: float) -> Fault:
         """Note a blow that began then and has fallen now."""
-        fell_at = self.note("fault", f"{report.fault} {report.target}: {'; '.join(report.evidence)}")
-        self.fault = Fault(report, began, fell_at)
+        what = f"{report.fault} {report.target}: {'; '.join(report.evidence)}"
+        self.events.append(Event(began, "fault", what))
+        self.tell(what)
+        self.fault = Fault(report, began, time.time())
         self.faults.append(self.fault)
         return self.fault
 

@@ -290,6 +290,7 @@ class BadDayAdapters(SiteAdapters):
         self._sessions[effect.site].close()
         done = self._command(words, effect.site, ATTACH_SECONDS)
         self._forget_peer()
+        self._sessions[effect.source].close()  # it was silent for as long as the copy took
         return done
 
 

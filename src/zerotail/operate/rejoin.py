@@ -63,14 +63,14 @@ def run_rejoin(operator: Operator, planned: PlannedRejoin, accepted: tuple[str, 
     require_accepted(plan, accepted)
     began = time.monotonic()
     with acting(operator, plan, accepted) as act:
-        act.carry_through(rejoin(plan.site, plan.other, database_lost=planned.database_lost))
+        changed = act.carry_through(rejoin(plan.site, plan.other, database_lost=planned.database_lost))
         act.finish()
     return ActReport(
         plan.act,
         plan.site,
         plan.other,
         plan.id,
-        True,
+        changed,
         plan.epoch,
         False,
         accepted=accepted,

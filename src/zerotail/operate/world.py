@@ -73,7 +73,7 @@ class World:
         exposed = ", exposed" if row.durability is Durability.EXPOSED else ""
         others = [other for name, other in self.sites.items() if name != site and other is not None]
         lost = not all(seen.can_follow(other) for other in others if other.standing.timeline is not None)
-        gone = f", cannot follow: its replication slot {seen.slot} is lost" if lost else ""
+        gone = f", cannot follow: its replication slot {seen.slot} is missing or lost" if lost else ""
         return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}{gone}"
 
     def told_holding(self, site: SiteName) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class SiteObserved(Result, frozen=True):
     """Of a primary: those slots that still keep what they were made for."""
 
     def can_follow(self, primary: SiteObserved) -> bool:
-        """False when the log that this standby needs is not kept for it any more: it will never catch up."""
+        """False when nobody keeps the log that this standby needs: by itself it will not catch up."""
         return self.receives or not self.slot or self.slot in primary.slots
 
 

@@ -14,14 +14,17 @@ from zerotail.core.identity import Epoch, ProducerNumber, SiteName, StageName
 from zerotail.deadline import Deadline
 from zerotail.ports import Done, RecordRejoined, SiteObserved, StoreStart
 from zerotail.postgres.connection import Connection, one_row
-from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.lineage import OTHER_EPOCH, read_standing
 from zerotail.postgres.position import read_flushed, read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.synchronous import set_synchronous_standby
 from zerotail.postgres.transaction import READ_ONLY, Declined, session_within
 
+# A receiver that was started a moment ago calls itself streaming before its primary has agreed: one that is turned away
+# again and again does so at each attempt.
 _FOLLOWING = """
-select exists (select from pg_stat_wal_receiver where status = 'streaming'),
+select exists (select from pg_stat_wal_receiver join pg_stat_activity using (pid)
+                where status = 'streaming' and backend_start < clock_timestamp() - interval '1 s'),
        case when pg_is_in_recovery() then current_setting('primary_slot_name') else '' end,
        array(select slot_name::text from pg_replication_slots
               where slot_type = 'physical' and wal_status is distinct from 'lost')
@@ -58,7 +61,7 @@ def store_start(connection: Connection, effect: StoreStart) -> Done:
         (effect.hint.log, effect.hint.offset, effect.stage, effect.partition, effect.epoch),
     )
     if stored.rowcount != 1:
-        raise Declined("another epoch is current")
+        raise Declined(OTHER_EPOCH)
     return Done(read_position(connection))
 
 
@@ -66,7 +69,7 @@ def record_rejoined(connection: Connection, effect: RecordRejoined) -> Done:
     """Say that a site came back in this epoch, if it is still the current one."""
     standing = read_standing(connection)
     if standing.timeline is None or standing.epoch != effect.epoch:
-        raise Declined("another epoch is current")
+        raise Declined(OTHER_EPOCH)
     connection.execute(
         b"insert into zerotail.rejoined values (%s, %s) on conflict (site) do update set epoch = excluded.epoch",
         (effect.rejoined, effect.epoch),

@@ -9,7 +9,7 @@ from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumb
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
-from zerotail.postgres.lineage import read_standing, require_live, require_own_timeline
+from zerotail.postgres.lineage import OTHER_EPOCH, read_standing, require_live, require_own_timeline
 from zerotail.postgres.outbox import read_messages
 from zerotail.postgres.poison import read_poison
 from zerotail.postgres.position import read_position
@@ -131,7 +131,7 @@ def _values_behind(connection: Connection, feed: Feed, after: Serial, limit: int
 def request_again(connection: Connection, effect: RequestAgain) -> Done:
     """Ask producers to send again; asking for the same serial twice is one request."""
     if read_standing(connection).epoch != effect.epoch:
-        raise Declined("another epoch is current")
+        raise Declined(OTHER_EPOCH)
     for producer, serial in effect.gaps.items():
         connection.execute(
             b"insert into zerotail.request as known values (%s, %s, 1, %s) on conflict (producer, partition) "

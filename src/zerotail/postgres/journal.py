@@ -26,7 +26,7 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import ClaimHead, Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import read_standing, require_at_work
+from zerotail.postgres.lineage import OTHER_EPOCH, read_standing, require_at_work
 from zerotail.postgres.poison import read_poison
 from zerotail.postgres.position import read_position
 from zerotail.postgres.segment import insert_segment
@@ -152,7 +152,7 @@ def commit_batch(connection: Connection, effect: Commit) -> Done:
         raise Declined("the head has moved")
     # 2. Between a promotion and the new epoch nobody writes: the epoch's timeline must be the database's own.
     if read_standing(connection).timeline != effect.timeline:
-        raise Declined("another epoch is current")
+        raise Declined(OTHER_EPOCH)
     # 3. Order, state, emissions.
     insert_segment(connection, effect.stage, effect.partition, effect.segment)
     store_state(connection, place, effect.state)

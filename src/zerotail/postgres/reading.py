@@ -71,7 +71,7 @@ _NONE: Transforms = MappingProxyType({})
 def read_journal(connection: Connection, effect: ReadJournal, transforms: Transforms = _NONE) -> JournalRead:
     """Segments behind `after`, with the values of their records."""
     head = _head(connection, effect.stage, effect.partition)
-    rows = read_rows(connection, effect.stage, effect.partition, effect.after, effect.limit)
+    rows = _first_few(read_rows(connection, effect.stage, effect.partition, effect.after, effect.limit))
     first_position = rows[0].first_position if rows else head.next_position
     return _journal(connection, effect, head, rows, first_position, transforms)
 

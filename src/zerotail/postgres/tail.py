@@ -40,6 +40,7 @@ _ANSWER_SECONDS = 20.0
 _TAIL_SECONDS = 1800.0
 """A site that worked on for long behind a cut link has much to keep."""
 _END_WAITING = f"{END_SESSIONS} and wait_event = 'SyncRep'".encode()
+_ROWS_AT_ONCE = 2_000
 _PATIENT = """
 select set_config(name, '0', false) from pg_settings
  where name in ('idle_in_transaction_session_timeout', 'transaction_timeout')
@@ -179,6 +180,7 @@ def _rows(connection: Connection, survived: Cut, common: Lineage) -> Iterator[di
 
 def _named(connection: Connection, kind: str, query: str, *parameters: str) -> Iterator[dict[str, Any]]:
     with connection.cursor(f"tail_{kind}") as found:  # at the server: a site that was long alone has much
+        found.itersize = _ROWS_AT_ONCE
         found.execute(query.encode(), parameters)
         names = [column.name for column in found.description or ()]
         for row in found:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as changed
 
 from zerotail import ports
 from zerotail.core.chain import GENESIS
@@ -111,11 +112,33 @@ def test_a_rejoin_keeps_the_tail_notes_the_return_copies_and_then_goes_back_to_g
     )
     active = _seen(exposed, 2)
     answer = GateAnswer(True, 7, Timeline(2), epoch_of(2, 1), Lsn(9))
-    answers = [active, _seen(LINEAGE, 1), DONE, DONE, DONE, active, active, answer, DONE, answer]
+    answers = [active, _seen(LINEAGE, 1), DONE, DONE, DONE, active, answer, DONE, answer]
     result, effects = _told(rejoin(EAST, WEST), answers)
     assert result is True
     assert _names(effects)[2:5] == ["KeepTail", "RecordRejoined", "CopyDatabase"]
     assert _names(effects)[-2:] == ["ChangeEpoch", "AskGate"]
+
+
+@pytest.mark.parametrize("slots", [frozenset(), frozenset({"another"})])
+def test_a_standby_that_nobody_keeps_the_log_for_is_replaced_and_waited_for(slots: frozenset[str]) -> None:
+    active = changed(_seen(LINEAGE, 1), slots=slots)
+    standby = changed(_seen(LINEAGE, None), receives=False, slot="west")
+    answer = GateAnswer(True, 7, Timeline(1), FIRST, Lsn(9))
+    answers = [active, standby, DONE, DONE, DONE, active, replace(answer, flushed=Lsn(8)), answer]
+    result, effects = _told(rejoin(WEST, EAST), answers)
+    assert result is True
+    asked = [name for name in _names(effects) if name != "Pause"]
+    assert asked[2:] == ["KeepTail", "RecordRejoined", "CopyDatabase", "ObserveSite", "AskGate", "AskGate"]
+    refused, _ = _told(hand_over(PIPELINE, EAST, WEST, 1), [active, standby])
+    assert (isinstance(refused, Refused), refused.code) == (True, "ZT435")
+
+
+def test_a_standby_that_is_only_not_connected_now_is_let_be() -> None:
+    standby = changed(_seen(LINEAGE, None), receives=False, slot="west")
+    kept = changed(_seen(LINEAGE, 1), slots=frozenset({"west"}))
+    assert _told(rejoin(WEST, EAST), [kept, standby])[0] is False
+    unknown = changed(standby, slot="")
+    assert _told(rejoin(WEST, EAST), [_seen(LINEAGE, 1), unknown])[0] is False
 
 
 def test_a_takeover_says_which_step_failed() -> None:
