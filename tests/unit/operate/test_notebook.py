@@ -72,7 +72,7 @@ def test_a_damaged_note_is_not_passed_over(tmp_path: Path) -> None:
     [
         ({"ZEROTAIL_STATE": "/notes", "XDG_STATE_HOME": "/state", "HOME": "/home/me"}, "/notes"),
         ({"XDG_STATE_HOME": "/state", "HOME": "/home/me"}, "/state/zerotail/pair"),
-        ({"HOME": "/home/me"}, "/home/me/.local/state/zerotail/pair"),
+        ({"HOME": "/users/me"}, "/users/me/.local/state/zerotail/pair"),
     ],
 )
 def test_notes_lie_where_the_environment_says(environment: dict[str, str], folder: str) -> None:
