@@ -20,7 +20,7 @@ from zerotail.drill.judgement import Counts, conclude, judge
 from zerotail.drill.page import write_page
 from zerotail.drill.reading import chained_bytes
 from zerotail.drill.record import record_of, told
-from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal
+from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal, Tell
 from zerotail.drill.report import verdict_as_json, verdict_as_text
 from zerotail.drill.result import DrillResult, FaultTold, write_result
 from zerotail.drill.scenarios import MESSAGES, Scenario
@@ -31,7 +31,6 @@ from zerotail.errors import Misused, ZerotailError
 from zerotail.lab.layout import Layout
 from zerotail.lab.receiver.protocol import Attempt
 
-Tell = Callable[[str], None]
 Watch = Callable[[Rehearsal], AbstractContextManager[None]]
 """Shows a stage to somebody for the length of a block."""
 _FEWEST_BEFORE, _MOST_BEFORE = 200, 1_200

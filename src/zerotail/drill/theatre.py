@@ -14,9 +14,9 @@ from pathlib import Path
 
 from zerotail.core.verdict import Outcome
 from zerotail.drill.example import prepare_example
-from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.rehearsal import Rehearsal, Tell
 from zerotail.drill.result import DrillResult
-from zerotail.drill.run import DrillSettings, Tell, new_stage, play_next
+from zerotail.drill.run import DrillSettings, new_stage, play_next
 from zerotail.drill.scenarios import Scenario
 from zerotail.lab.layout import LabSettings
 from zerotail.lab.up import temporary_lab
