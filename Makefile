@@ -17,13 +17,13 @@ demo: setup      ## two real sites on this machine, one of them lost
 	@$(BIN)/zerotail demo
 
 test: setup      ## all tests but those that take minutes (make soak)
-	@$(BIN)/python -m pytest -m "not soak"
+	@$(BIN)/python -m pytest -m "fast or servers"
 
 soak: setup      ## the tests that take minutes: a Spark cluster with executors and workers killed, long kills, the demo
-	@$(BIN)/python -m pytest -m soak
+	@$(BIN)/python -m pytest -m nightly
 
 test-fast: setup ## the tests that start no servers, in under 3 minutes
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not servers and not slow and not soak"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m fast
 
 check: setup     ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

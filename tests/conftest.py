@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from support.healing import heal
+from support.tiers import TIERS, require_tiers
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import bring_up, take_down
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Tests that run in the background of a shell have Ctrl-C ignored, behind `nohup` the end of a terminal, too; what
     they start shall not inherit that.
     """
@@ -21,6 +22,14 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for tier, meaning in TIERS.items():
+        config.addinivalue_line("markers", f"{tier}: {meaning}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """No test outside the tiers."""
+    require_tiers(items)
 
 
 @pytest.fixture(scope="session")

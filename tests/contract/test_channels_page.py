@@ -7,10 +7,13 @@ import shlex
 from pathlib import Path
 
 import click
+import pytest
 
 from zerotail.cli.frame import zerotail
 from zerotail.postgres.receipt import receiver_schema
 from zerotail.running.emitter import EXIT_CODES
+
+pytestmark = pytest.mark.fast
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "channels.md").read_text()

@@ -17,6 +17,8 @@ from zerotail.cli.answer_forms import ANSWERS, json_schema
 from zerotail.cli.frame import COMMANDS, _failure_of, zerotail
 from zerotail.cli.progress import steps_display
 
+pytestmark = pytest.mark.fast
+
 
 def every_command(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """The words of every command and group."""

@@ -8,6 +8,8 @@ import pytest
 
 from support.command import call
 
+pytestmark = pytest.mark.fast
+
 SAMPLE = """
 name: settlement
 sites:

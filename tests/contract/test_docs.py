@@ -11,6 +11,8 @@ import pytest
 
 from zerotail.cli.frame import zerotail
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]

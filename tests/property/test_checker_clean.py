@@ -11,6 +11,8 @@ from zerotail.core.verdict import Outcome
 from zerotail.drill.checker import check
 from zerotail.drill.report import verdict_as_text
 
+pytestmark = pytest.mark.fast
+
 
 def judge(first_seed: int, count: int) -> Counter[str]:
     """Judge clean histories; returns how many of them reached each rare state."""
@@ -42,6 +44,5 @@ def test_clean_histories_raise_no_alarm_and_hold_every_rare_state() -> None:
         assert reached[state] >= 20, f"only {reached[state]} of 1,000 histories reached “{state}”"
 
 
-@pytest.mark.slow
 def test_ten_thousand_more_clean_histories_raise_no_alarm() -> None:
     judge(1_000, 10_000)

@@ -14,6 +14,8 @@ from zerotail.core.verdict import Outcome
 from zerotail.drill.checker import Expect, check
 from zerotail.drill.report import verdict_as_text
 
+pytestmark = pytest.mark.fast
+
 SAFETY = [f"S{number}" for number in range(1, 20)]
 PLACES_PER_KIND = 12
 MOST_SEEDS = 2_000

@@ -12,6 +12,8 @@ from histories import clean
 from planted import PLANTED, Events, Planted
 from zerotail.drill.checker import check
 
+pytestmark = pytest.mark.fast
+
 
 def agree(events: Events, told: str) -> None:
     first = set(check(events).broken_rules) & second_opinion.JUDGED

@@ -5,12 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from property.interleavings import interleavings, vectors
 from zerotail.core.identity import Position, ProducerNumber
 from zerotail.core.order import BEFORE, BEYOND, Order, Runs, concatenate
+
+pytestmark = pytest.mark.fast
 
 
 @given(st.data())

@@ -6,11 +6,14 @@ import struct
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zerotail.core.identity import Epoch, ProducerNumber, Serial
 from zerotail.core.record import Header, decode, decode_column, digest_of, encode, encode_column
+
+pytestmark = pytest.mark.fast
 
 headers = st.builds(
     Header,

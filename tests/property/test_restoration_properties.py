@@ -24,6 +24,8 @@ from zerotail.core.refill import merge_sources
 from zerotail.core.restoration import CacheLimit, Restored, bounded, scatter, skip, unbounded
 from zerotail.errors import Refused
 
+pytestmark = pytest.mark.fast
+
 limits = st.builds(CacheLimit, messages=st.integers(0, 60), bytes=st.sampled_from([0, 60, 300, 1500, 10**9]))
 NO_LIMIT = CacheLimit(10**9, 10**9)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from zerotail.core import segment
 from zerotail.core.order import Runs
 from zerotail.core.segment import SegmentOrder, decode_order, encode_order, packed_bytes
 from zerotail.errors import Broken
+
+pytestmark = pytest.mark.fast
 
 
 def by_numpy(order: Runs) -> SegmentOrder:

@@ -8,6 +8,8 @@ from zerotail.core import admission, gate
 from zerotail.simulation.bugs import BUGS, planted
 from zerotail.simulation.campaign import campaign, find_bug
 
+pytestmark = pytest.mark.fast
+
 REAL = [name for name, bug in BUGS.items() if not bug.equivalent]
 EQUIVALENT = [name for name, bug in BUGS.items() if bug.equivalent]
 
@@ -16,7 +18,6 @@ def test_there_are_enough_of_them() -> None:
     assert len(REAL) >= 40
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_a_planted_bug_is_found(name: str) -> None:
     failure = find_bug(name, seconds=60)
@@ -24,7 +25,6 @@ def test_a_planted_bug_is_found(name: str) -> None:
     assert failure.rule in BUGS[name].rules
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", EQUIVALENT)
 def test_a_bug_that_another_rule_stands_behind_breaks_nothing(name: str) -> None:
     tally = campaign(0, runs=80, bug=name)

@@ -6,6 +6,8 @@ import pytest
 
 from simulation.model import OneHop, TwoHops
 
+pytestmark = pytest.mark.fast
+
 TWO = (("A", 1), ("B", 1))
 
 
@@ -16,7 +18,6 @@ def test_the_protocol_is_safe_in_every_interleaving_of_two_instructions(receiver
     assert explored.states > 10_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("receiver", ["R1", "R2"])
 def test_the_protocol_is_safe_in_every_interleaving_of_three_instructions(receiver: str) -> None:
     explored = OneHop(receiver).explore()

@@ -25,7 +25,7 @@ def _told(failures: list[Failure]) -> list[str]:
     return [f"seed {one.plan.seed}: {one.rule} {one.violations[0].text}" for one in failures]
 
 
-@pytest.mark.slow
+@pytest.mark.fast
 def test_no_rule_breaks_in_some_thousand_crashes() -> None:
     tally = campaign(0, crashes=8000, processes=2)
     assert not tally.failures, _told(tally.failures)
@@ -33,7 +33,7 @@ def test_no_rule_breaks_in_some_thousand_crashes() -> None:
     assert tally.checked > 0
 
 
-@pytest.mark.slow
+@pytest.mark.fast
 def test_rare_states_are_reached() -> None:
     """A swarm that never gets into trouble proves nothing."""
     tally = campaign(0, runs=600, processes=2)
@@ -48,6 +48,7 @@ def test_rare_states_are_reached() -> None:
     assert len(tally.reached) > 1000
 
 
+@pytest.mark.fast
 def test_the_checker_agrees_with_the_quick_judge_on_clean_runs() -> None:
     for seed in range(40):
         run, found = run_plan(draw(seed), full=True)
@@ -55,6 +56,7 @@ def test_the_checker_agrees_with_the_quick_judge_on_clean_runs() -> None:
         assert run.quiet_at is not None
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize("receiver", list(ReceiverClass))
 def test_every_crash_point_of_a_small_run_is_survived(receiver: ReceiverClass) -> None:
     tally = exhaust(smallest(receiver), 1)
@@ -62,7 +64,7 @@ def test_every_crash_point_of_a_small_run_is_survived(receiver: ReceiverClass) -
     assert not tally.failures, _told(tally.failures)
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_every_pair_of_crash_points_of_the_smallest_run_is_survived() -> None:
     tally = exhaust(smallest(), 2)
@@ -70,6 +72,7 @@ def test_every_pair_of_crash_points_of_the_smallest_run_is_survived() -> None:
     assert not tally.failures, _told(tally.failures)
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_the_same_seed_is_the_same_run_under_another_hash_seed(hash_seed: str) -> None:
     here = campaign(300, runs=12)
@@ -84,11 +87,13 @@ def test_the_same_seed_is_the_same_run_under_another_hash_seed(hash_seed: str) -
     assert there["steps"] == here.steps
 
 
+@pytest.mark.fast
 def test_processes_do_not_change_the_outcome() -> None:
     alone, shared = campaign(40, runs=60), campaign(40, runs=60, processes=2)
     assert (alone.trace, alone.crashes, alone.marks) == (shared.trace, shared.crashes, shared.marks)
 
 
+@pytest.mark.fast
 def test_a_failure_is_made_small_and_told() -> None:
     found = campaign(0, runs=200, bug="orphan-filter-off", stop_at_failure=True).failures[0]
     small = shrink(found, "orphan-filter-off")
@@ -100,6 +105,7 @@ def test_a_failure_is_made_small_and_told() -> None:
     assert any(f"{found.rule}: " in line for line in story)
 
 
+@pytest.mark.fast
 def test_the_command_says_what_broke_and_how_to_see_it_again() -> None:
     result = CliRunner().invoke(main, ["--bug", "gate-missing", "--runs", "40"])
     assert result.exit_code == 1
@@ -108,12 +114,14 @@ def test_the_command_says_what_broke_and_how_to_see_it_again() -> None:
     assert "--bug gate-missing --shrink" in result.stdout
 
 
+@pytest.mark.fast
 def test_the_command_ends_well_when_nothing_broke() -> None:
     result = CliRunner().invoke(main, ["--seed", "5", "--runs", "10"])
     assert result.exit_code == 0, result.output
     assert "violations: 0" in result.stdout
 
 
+@pytest.mark.fast
 def test_a_run_without_faults_comes_to_rest_with_everything_sent() -> None:
     run, found = run_plan(Plan(seed=3, instructions=6), full=True)
     assert not found

@@ -13,6 +13,8 @@ from zerotail.errors import Misused
 from zerotail.handler import Emission, Given, Record, State
 from zerotail.testing import Simulation
 
+pytestmark = pytest.mark.fast
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "testing-a-handler.md"
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from simulation.pair import Outcome, Pair, SimulatedPair
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def pair() -> Pair:

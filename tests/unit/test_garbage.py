@@ -8,6 +8,8 @@ import pytest
 
 from zerotail.garbage import collection_paused
 
+pytestmark = pytest.mark.fast
+
 
 def test_it_rests_inside_and_works_again_afterwards() -> None:
     with collection_paused():

@@ -61,6 +61,7 @@ def answering(
         server.server_close()
 
 
+@pytest.mark.fast
 def test_a_connection_that_cannot_be_made_has_carried_nothing(judge: Judge) -> None:
     with answering(200, b"") as (url, _):
         pass
@@ -69,6 +70,7 @@ def test_a_connection_that_cannot_be_made_has_carried_nothing(judge: Judge) -> N
         assert sender.claim(claim(LANE)) == Unreachable()
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -86,6 +88,7 @@ def test_an_answer_that_is_not_of_the_protocol_says_nothing(status: int, body: b
         assert sender.send(batch(LANE, 1, 1)) == Indefinite()
 
 
+@pytest.mark.fast
 def test_what_is_sent_exposed_is_flagged_in_a_header(exposed_and_gated: tuple[Release, Release]) -> None:
     answer = b'{"verdicts":["accepted"],"last_accepted":1}'
     with (
@@ -97,6 +100,7 @@ def test_what_is_sent_exposed_is_flagged_in_a_header(exposed_and_gated: tuple[Re
     assert seen == ["true", ""]
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413])
 def test_a_wrong_request_is_refused_with_its_status(status: int) -> None:
     with answering(status, b"") as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
@@ -138,6 +142,7 @@ def test_a_kept_connection_that_was_closed_meanwhile_leaves_no_doubt(judge: Judg
         assert sender.send(batch(lane, 2, 2)) == Accepted(EmissionNumber(2))
 
 
+@pytest.mark.fast
 def test_headers_are_looked_up_for_each_connection_and_certificates_are_checked(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
@@ -170,6 +175,7 @@ def test_headers_are_looked_up_for_each_connection_and_certificates_are_checked(
     assert seen == ["first", "first", "second"]
 
 
+@pytest.mark.fast
 def test_a_file_with_a_token_that_is_away_for_a_moment_has_carried_nothing(tmp_path: Path) -> None:
     token = Secret("Bearer ${file:token}", keeper=Keeper({}, tmp_path))
     with (

@@ -16,8 +16,6 @@ from support.consumers import Consumers
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.layout import Layout
 
-pytestmark = pytest.mark.servers
-
 _names = itertools.count(1)
 
 
@@ -39,7 +37,7 @@ def check(group: Consumers, watch_seconds: int = 4) -> dict[str, Any]:
     return verdict
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_a_group_is_idle_then_slow_then_stalled_then_stopped(group: Consumers) -> None:
     member = group.start()
     group.send(100)
@@ -72,7 +70,7 @@ def test_a_group_is_idle_then_slow_then_stalled_then_stopped(group: Consumers) -
     assert f"{group.name} is STOPPED (dead member): nobody is in the group" in said.out
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_a_group_is_rebalancing_as_long_as_a_member_does_not_hand_its_partitions_over(group: Consumers) -> None:
     first = group.start()
     group.send(40)
@@ -146,6 +144,7 @@ def check_lag(group: Consumers) -> int:
     return int(check(group, 1)["lag"])
 
 
+@pytest.mark.servers
 def test_a_group_that_nobody_knows_and_a_cluster_that_nobody_reaches_are_told_apart(group: Consumers) -> None:
     unknown = call("check", "--group", "nobody-knows-it", "--bootstrap", group.bootstrap, "--json")
     assert (unknown.code, unknown.answer("error")["code"]) == (3, "ZT504")

@@ -18,8 +18,6 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
-pytestmark = pytest.mark.servers
-
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
 _names = itertools.count(1)
 
@@ -31,6 +29,7 @@ def group(lab: Layout) -> Iterator[Consumers]:
     consumers.end()
 
 
+@pytest.mark.servers
 def test_members_that_come_and_go_share_the_work_and_nothing_is_done_twice(group: Consumers) -> None:
     group.send(2000)
     first = group.start()
@@ -48,6 +47,7 @@ def _both_work(group: Consumers, *pids: int) -> bool:
     return set(pids) <= group.workers()
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("trouble", ["freeze", "slow"])
 def test_a_member_that_lost_its_partition_without_knowing_stores_nothing(group: Consumers, trouble: str) -> None:
     limits = {"max.poll.interval.ms": str(SESSION_MS)}
@@ -77,6 +77,7 @@ def _works_again(group: Consumers, pid: int) -> bool:
     return bool(group.sql(("select 1 from result where worker = %s and number > %s limit 1", pid, before)))
 
 
+@pytest.mark.servers
 def test_a_partition_that_fails_is_held_while_the_others_go_on_and_goes_on_when_it_can(group: Consumers) -> None:
     group.start()
     group.send(40)
@@ -94,6 +95,7 @@ def test_a_partition_that_fails_is_held_while_the_others_go_on_and_goes_on_when_
     group.require_exactly_once()
 
 
+@pytest.mark.servers
 def test_a_held_partition_that_comes_back_to_a_member_goes_on_when_it_can(group: Consumers) -> None:
     first = group.start()
     group.send(1, f"bad {group.name}", partition=2)
@@ -107,6 +109,7 @@ def test_a_held_partition_that_comes_back_to_a_member_goes_on_when_it_can(group:
     group.require_exactly_once()
 
 
+@pytest.mark.servers
 def test_a_database_that_dies_and_comes_back_has_every_result_once(group: Consumers, lab: Layout) -> None:
     group.start()
     group.send(400)
@@ -157,10 +160,11 @@ def kill_again_and_again(group: Consumers, kills: int) -> None:
     group.require_exactly_once()
 
 
+@pytest.mark.servers
 def test_a_service_that_is_killed_under_load_has_every_result_once(group: Consumers) -> None:
     kill_again_and_again(group, 12)
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_a_service_that_is_killed_a_hundred_times_under_load_has_every_result_once(group: Consumers) -> None:
     kill_again_and_again(group, 100)

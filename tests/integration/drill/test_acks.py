@@ -8,9 +8,8 @@ import pytest
 
 from support.command import call
 
-pytestmark = [pytest.mark.servers, pytest.mark.slow]
 
-
+@pytest.mark.servers
 def test_acks_all_keeps_what_acks_1_loses_when_a_leader_is_killed() -> None:
     said = call("bench", "durability", "--quick", "--json", seconds=280)
     answer = said.answer("bench-durability")
@@ -24,7 +23,7 @@ def test_acks_all_keeps_what_acks_1_loses_when_a_leader_is_killed() -> None:
     assert all(one["bit"] == one["rounds"] and one["evidence"] for one in answer["faults"])
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_each_fault_takes_from_weak_settings_and_nothing_from_strong_ones(tmp_path: Path) -> None:
     said = call("drill", "run", "acks", "--json", "--dir", str(tmp_path), seconds=580)

@@ -16,7 +16,7 @@ from zerotail.lab.up import temporary_lab
 from zerotail.postgres.comparison import compare_journals
 from zerotail.postgres.connection import one_row, session
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
 CYCLES = 10
 STATE = """

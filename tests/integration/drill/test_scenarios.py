@@ -18,7 +18,7 @@ from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS
 from zerotail.drill.theatre import Theatre
 
-pytestmark = [pytest.mark.servers, pytest.mark.slow]
+pytestmark = pytest.mark.servers
 
 SETTINGS = DrillSettings(rate=300, rebuild_state=True, scale=0.3)
 SCENES = (

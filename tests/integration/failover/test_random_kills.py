@@ -20,7 +20,7 @@ from support.tracing import CHANGING_CALLS, require_strace
 from zerotail.lab.fault import kill_target
 from zerotail.lab.site import other_site
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(2400)]
 
 KILLS = int(os.environ.get("ZT_TEST_CALLS", "60"))
 CALLS = (*CHANGING_CALLS, "recvfrom")

@@ -9,7 +9,7 @@ import pytest
 from support.command import call
 from zerotail.drill.recording import read_history
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 
 def test_the_demo_loses_a_site_and_nothing_that_was_accepted(tmp_path: Path) -> None:

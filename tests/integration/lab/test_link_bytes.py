@@ -23,6 +23,8 @@ from integration.lab.link_bench import (
 from zerotail.deadline import wait_until
 from zerotail.lab.link import CutMode
 
+pytestmark = pytest.mark.fast
+
 
 def test_bytes_arrive_unchanged_in_both_directions_at_once(bench: LinkBench) -> None:
     noise = random.Random(7)

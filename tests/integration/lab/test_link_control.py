@@ -19,6 +19,8 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Unavailable
 from zerotail.lab.link import LinkControl
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("line", "complaint"),

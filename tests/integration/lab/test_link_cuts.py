@@ -15,6 +15,8 @@ from integration.lab.link_bench import (
 from zerotail.deadline import wait_until
 from zerotail.lab.link import CutMode
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_hanging_cut_is_silence_and_heal_continues_the_same_connection(bench: LinkBench) -> None:
     east, west = bench.connect()

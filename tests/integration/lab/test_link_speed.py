@@ -21,6 +21,8 @@ from integration.lab.link_bench import (
 )
 from zerotail.deadline import wait_until
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("latency_ms", [20.0, 120.0])
 def test_a_delay_lies_on_each_direction_and_keeps_throughput(bench: LinkBench, latency_ms: float) -> None:

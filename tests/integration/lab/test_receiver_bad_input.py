@@ -16,6 +16,8 @@ import pytest
 from integration.lab.receiver_bench import ReceiverBench, message
 from zerotail.deadline import wait_until
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("missing", ["channel", "partition", "number", "epoch", "incarnation", "site", "body"])
 def test_a_missing_field_is_named(receiver: ReceiverBench, missing: str) -> None:

@@ -16,6 +16,8 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Misused, Unavailable
 from zerotail.lab.receiver import ReceiverControl
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_lost_answer_leaves_the_message_stored(receiver: ReceiverBench) -> None:
     receiver.control.misbehave(lose_answers=2, deadline=receiver.deadline)

@@ -17,6 +17,8 @@ from integration.lab.receiver_bench import Json, ReceiverBench, batch, message
 from zerotail.deadline import Deadline
 from zerotail.lab.receiver import MessageAttempt
 
+pytestmark = pytest.mark.fast
+
 
 def test_every_attempt_is_remembered_with_its_digest_and_whether_the_bytes_were_the_same(
     receiver: ReceiverBench,

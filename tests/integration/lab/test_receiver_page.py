@@ -15,6 +15,8 @@ import pytest
 
 from integration.lab.receiver_bench import ReceiverBench
 
+pytestmark = pytest.mark.fast
+
 PAGE = Path(__file__).parents[3] / "docs" / "receiver-protocol.md"
 
 

@@ -11,6 +11,8 @@ import pytest
 from integration.lab.receiver_bench import ReceiverBench, batch
 from zerotail.lab.receiver import ClaimAttempt, Verdict
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("receiver_class", ["R0", "R2"])
 def test_r0_and_r2_take_only_the_next_number(open_receiver: Callable[..., ReceiverBench], receiver_class: str) -> None:

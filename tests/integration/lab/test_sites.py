@@ -37,10 +37,10 @@ from zerotail.lab.status import observe_lab
 from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import answers, connect, one_row
 
-pytestmark = pytest.mark.servers
 PATIENCE_SECONDS = 60.0
 
 
+@pytest.mark.servers
 def test_a_new_lab_serves_with_east_primary_and_west_its_synchronous_standby(lab: Layout) -> None:
     observed = observe_lab(lab)
     assert observed.well
@@ -51,6 +51,7 @@ def test_a_new_lab_serves_with_east_primary_and_west_its_synchronous_standby(lab
     assert live_brokers(lab.bootstrap("west")) == (1,)
 
 
+@pytest.mark.servers
 def test_kafka_is_reached_from_the_other_site_through_the_link_only(lab: Layout) -> None:
     assert live_brokers(lab.bootstrap("west", seen_from="east")) == (1,)
     assert cut_link(lab, "both", CutMode.RESET).bit
@@ -58,6 +59,7 @@ def test_kafka_is_reached_from_the_other_site_through_the_link_only(lab: Layout)
     assert live_brokers(lab.bootstrap("west")) == (1,)
 
 
+@pytest.mark.servers
 def test_wal_crosses_through_the_link_and_is_counted(lab: Layout) -> None:
     control = LinkControl(lab.link_control_port)
 
@@ -71,6 +73,7 @@ def test_wal_crosses_through_the_link_and_is_counted(lab: Layout) -> None:
     wait_until("a megabyte has crossed", lambda: crossed() - before > 1_000_000, Deadline.after(30))
 
 
+@pytest.mark.servers
 def test_a_killed_database_comes_back_with_its_data(lab: Layout) -> None:
     with connect(dsn(lab.database("east")), Deadline.after(10)) as primary:
         primary.execute("create table if not exists kept as select 1 as one")
@@ -83,6 +86,7 @@ def test_a_killed_database_comes_back_with_its_data(lab: Layout) -> None:
         assert one_row(primary, "select one from kept") == (1,)
 
 
+@pytest.mark.servers
 def test_a_killed_broker_is_gone_and_starts_again(lab: Layout) -> None:
     assert kill_target(lab, "west.kafka").bit
     assert live_brokers(lab.bootstrap("west")) == ()
@@ -91,6 +95,7 @@ def test_a_killed_broker_is_gone_and_starts_again(lab: Layout) -> None:
     assert live_brokers(lab.bootstrap("west")) == (1,)
 
 
+@pytest.mark.servers
 def test_a_stopped_site_is_silent_and_goes_on(lab: Layout) -> None:
     report = stop_target(lab, "west")
     assert report.bit
@@ -102,6 +107,7 @@ def test_a_stopped_site_is_silent_and_goes_on(lab: Layout) -> None:
     wait_until("west answers", lambda: answers(dsn(lab.database("west"))), Deadline.after(PATIENCE_SECONDS))
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("mode", list(CutMode))
 @pytest.mark.parametrize("direction", ["both", "east->west", "west->east"])
 def test_a_cut_link_lets_no_answer_through_and_heals(lab: Layout, mode: CutMode, direction: str) -> None:
@@ -112,6 +118,7 @@ def test_a_cut_link_lets_no_answer_through_and_heals(lab: Layout, mode: CutMode,
     assert "answered" in heal_link(lab, direction).evidence[0]
 
 
+@pytest.mark.servers
 def test_a_cut_bites_where_nobody_is_there_to_ask(lab: Layout) -> None:
     kill_target(lab, "east.postgres")
     kill_target(lab, "west.postgres")
@@ -121,12 +128,14 @@ def test_a_cut_bites_where_nobody_is_there_to_ask(lab: Layout) -> None:
     assert heal_link(lab, "east->west").evidence == ("west->east: open", "east->west: open")
 
 
+@pytest.mark.servers
 def test_what_runs_cannot_be_started_twice(lab: Layout) -> None:
     report = start_target(lab, "east")
     assert not report.bit
     assert report.evidence == ("everything of it was running",)
 
 
+@pytest.mark.servers
 def test_a_taken_port_is_refused_by_number(lab: Layout) -> None:
     kill_target(lab, "west.kafka")
     port = lab.broker("west.kafka.1").port
@@ -136,6 +145,7 @@ def test_a_taken_port_is_refused_by_number(lab: Layout) -> None:
     assert f"error ZT207: port {port} of west.kafka.1 is taken by another program." in said.err
 
 
+@pytest.mark.servers
 def test_the_outsides_servers_start_on_demand(lab: Layout) -> None:
     kill_target(lab, "outside.kafka")
     kill_target(lab, "outside.postgres")
@@ -149,6 +159,7 @@ def test_the_outsides_servers_start_on_demand(lab: Layout) -> None:
     kill_target(lab, "outside.postgres")
 
 
+@pytest.mark.servers
 def test_the_commands_answer_in_json(lab: Layout) -> None:
     assert call("lab", "status", "--dir", lab.folder, "--json").answer("lab-status")["well"]
     fault = call("lab", "stop", "east.kafka", "--dir", lab.folder, "--json")
@@ -169,6 +180,7 @@ def test_the_commands_answer_in_json(lab: Layout) -> None:
     assert call("lab", "release", "--dir", lab.folder).code == 0
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -187,6 +199,7 @@ def test_a_wrong_call_changes_nothing_and_says_why(
     assert observe_lab(lab).well
 
 
+@pytest.mark.servers
 def test_a_primary_that_is_promoted_stays_as_it_is(lab: Layout) -> None:
     said = call("lab", "promote", "east", "--dir", lab.folder, "--json")
     assert said.answer("lab-promote")["timeline"] == 1
@@ -194,6 +207,7 @@ def test_a_primary_that_is_promoted_stays_as_it_is(lab: Layout) -> None:
     assert roles["east.postgres"].startswith("primary, commits wait for FIRST 1 (west)")
 
 
+@pytest.mark.servers
 def test_a_standby_that_could_not_come_back_is_not_taken_away(lab: Layout) -> None:
     assert cut_link(lab, "both", CutMode.RESET).bit
     said = call("lab", "rejoin", "west", "--dir", lab.folder)
@@ -202,6 +216,7 @@ def test_a_standby_that_could_not_come_back_is_not_taken_away(lab: Layout) -> No
     assert observe_lab(lab).well
 
 
+@pytest.mark.servers
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert "ZT210" in call("lab", "up", "--dir", str(tmp_path / "file")).err
@@ -212,6 +227,7 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     assert call("lab", "up", "--dir", "/proc/nothing/here").code == 3
 
 
+@pytest.mark.servers
 def test_without_java_the_lab_says_what_to_type(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -226,6 +242,7 @@ def test_without_java_the_lab_says_what_to_type(tmp_path: Path) -> None:
     assert not processes_of(tmp_path / "lab")
 
 
+@pytest.mark.servers
 def test_a_jar_with_a_wrong_digest_is_refused_by_name(tmp_path: Path) -> None:
     here = jars_folder("kafka")
     there = tmp_path / "cache" / "jars" / here.parent.name
@@ -239,6 +256,7 @@ def test_a_jar_with_a_wrong_digest_is_refused_by_name(tmp_path: Path) -> None:
     assert "kafka-clients-4.3.1.jar has SHA-256" in said.err
 
 
+@pytest.mark.servers
 def test_postgresql_programs_that_are_not_there_are_refused(tmp_path: Path) -> None:
     said = call("lab", "up", "--dir", str(tmp_path / "lab"), "--bindir", str(tmp_path))
     assert said.code == 3
@@ -253,6 +271,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     take_down(folder)
 
 
+@pytest.mark.servers
 def test_two_labs_live_side_by_side(lab: Layout, folder: Path) -> None:
     other = bring_up(LabSettings(folder))
     assert observe_lab(other).well
@@ -264,6 +283,7 @@ def test_two_labs_live_side_by_side(lab: Layout, folder: Path) -> None:
     assert observe_lab(lab).well
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_up_leaves_nothing(folder: Path, number: signal.Signals) -> None:
     with subprocess.Popen([*PROGRAM, "lab", "up", "--dir", str(folder)], stderr=subprocess.PIPE, text=True) as up:
@@ -279,6 +299,7 @@ def test_an_interrupted_up_leaves_nothing(folder: Path, number: signal.Signals) 
     assert not folder.exists()
 
 
+@pytest.mark.servers
 def test_what_a_killed_up_leaves_is_found_by_down(folder: Path) -> None:
     with subprocess.Popen([*PROGRAM, "lab", "up", "--dir", str(folder)], stderr=subprocess.DEVNULL) as up:
         wait_until("servers are being started", lambda: len(processes_of(folder)) >= 4, Deadline.after(30))
@@ -293,7 +314,7 @@ def test_what_a_killed_up_leaves_is_found_by_down(folder: Path) -> None:
     assert call("lab", "down", "--dir", str(folder)).code == 0
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_three_brokers_keep_a_cluster_when_one_is_killed(folder: Path) -> None:
     layout = bring_up(LabSettings(folder, brokers=3))
     assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
@@ -305,7 +326,7 @@ def test_three_brokers_keep_a_cluster_when_one_is_killed(folder: Path) -> None:
     assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_a_destroyed_cluster_of_three_begins_anew_and_a_lost_node_joins_its_cluster_again(folder: Path) -> None:
     layout = bring_up(LabSettings(folder, brokers=3))
     assert destroy_site(layout, "east").bit
@@ -317,6 +338,7 @@ def test_a_destroyed_cluster_of_three_begins_anew_and_a_lost_node_joins_its_clus
     assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
 
 
+@pytest.mark.servers
 def test_a_class_archive_is_made_where_scratch_files_are_on_another_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,7 +355,7 @@ def test_a_class_archive_is_made_where_scratch_files_are_on_another_file_system(
     assert archive.is_file()
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_a_short_soak_leaves_nothing() -> None:
     program = Path(__file__).parents[3] / "bench" / "soak_lab.py"
     command = [sys.executable, str(program), "--rounds", "2", "--seed", "2"]

@@ -21,7 +21,7 @@ from zerotail.lab.process import processes_of
 from zerotail.lab.status import observe_lab
 from zerotail.lab.up import take_down
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 PATIENCE_SECONDS = 120.0
 PARTS = ["east.spark-master", "east.spark-worker-1", "east.spark-worker-2"]
 

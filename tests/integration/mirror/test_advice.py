@@ -18,7 +18,7 @@ from zerotail.lab.layout import Layout
 from zerotail.lab.link import LinkControl
 from zerotail.mirror.advice import Measured, Verdict, advise
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.nightly
 
 SLOW_BYTES_PER_SECOND = 1_000_000
 WATCHED_SECONDS = 6.0

@@ -16,7 +16,7 @@ from zerotail.lab.clusters import temporary_clusters
 from zerotail.lab.layout import SITES, Layout
 
 SECONDS = float(os.environ.get("ZT_TEST_BOTH_WAYS_SECONDS", "60"))
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(SECONDS + 600)]
 
 MIRROR = "  - {topology: active-active, source: east, target: west, topics: [both], topic_names: identity}\n"
 PARTITIONS = 2

@@ -11,7 +11,7 @@ from support.mirrors import configuration, make_topic, read, running_mirror, wai
 from support.spark_cluster import WORKERS, kill_executor, spark_cluster
 from zerotail.lab.layout import Layout
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 PARTITIONS = 4
 RECORDS = 2_000

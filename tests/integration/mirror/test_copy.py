@@ -31,7 +31,7 @@ from zerotail.lab.layout import Layout
 from zerotail.lab.power import cut_unflushed_tail
 from zerotail.mirror.offsets import apply_positions, translate_group
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 KILLS = int(os.environ.get("ZT_TEST_COPY_KILLS", "20"))
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
@@ -235,7 +235,6 @@ def test_a_group_goes_on_at_the_record_that_it_had_not_read(lab: Layout) -> None
         assert left == values(30)[position:]
 
 
-@pytest.mark.soak
 def test_nothing_is_lost_or_doubled_while_the_copier_is_killed_again_and_again(lab: Layout, tmp_path: Path) -> None:
     """Kill -9 in the middle of transactions, and brokers of both sides; each start fences and goes on."""
     chance = random.Random(SEED)

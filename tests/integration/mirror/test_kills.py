@@ -24,7 +24,7 @@ from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 from zerotail.lab.link import CutMode, LinkControl
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(5400)]
+pytestmark = pytest.mark.timeout(5400)
 
 KILLS = int(os.environ.get("ZT_TEST_MIRROR_KILLS", "12"))
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
@@ -53,6 +53,7 @@ def strike(layout: Layout, mirror: RunningMirror, blow: str) -> None:
         assert len(mirror.killed) == before + 1, f"no {blow} was found to kill"
 
 
+@pytest.mark.servers
 def test_every_record_is_copied_once_whatever_is_killed(clusters: Layout, tmp_path: Path) -> None:
     chance = random.Random(SEED)
     config = configuration(clusters, tmp_path, MIRROR)
@@ -81,7 +82,7 @@ def test_every_record_is_copied_once_whatever_is_killed(clusters: Layout, tmp_pa
         ]
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_of_two_mirrors_the_older_one_ends(clusters: Layout, tmp_path: Path) -> None:
     text = MIRROR.replace("[killed]", "[twice]")
     config = configuration(clusters, tmp_path, text)

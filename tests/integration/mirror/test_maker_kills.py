@@ -18,7 +18,7 @@ from zerotail.lab.layout import Layout
 
 KILLS = int(os.environ.get("ZT_TEST_MAKER_KILLS", "5"))
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(300 + 120 * KILLS)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300 + 120 * KILLS)]
 
 MIRROR = (
     "  - {topology: active-passive, source: east, target: west, topics: [made], engine: mm2, topic_names: prefixed}\n"

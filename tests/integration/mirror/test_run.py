@@ -20,7 +20,7 @@ from support.mirrors import (
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.layout import Layout
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 MIRROR = '  - {topology: active-passive, source: east, target: west, topics: ["run-.*"], topic_names: prefixed}\n'
 

@@ -22,7 +22,7 @@ from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import temporary_lab
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 PARTITIONS = 6
 WIDE = TopicSettings(PARTITIONS, copies=3, min_insync=2, retention=timedelta(days=7))

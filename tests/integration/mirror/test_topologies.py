@@ -16,7 +16,7 @@ from zerotail.lab.clusters import temporary_clusters
 from zerotail.lab.fault import start_target
 from zerotail.lab.layout import Layout
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 PARTITIONS = 2
 RECORDS = 3000

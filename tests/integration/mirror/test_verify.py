@@ -21,7 +21,7 @@ from zerotail.mirror.verification import verify_flow
 from zerotail.spark.mirror_verify import comparer
 from zerotail.spark.session import session_for_a_look
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

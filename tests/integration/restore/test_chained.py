@@ -32,7 +32,7 @@ from zerotail.postgres.connection import session
 from zerotail.postgres.owed import observe_drained
 from zerotail.restore.configured import places_of
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 COUNT = 4_000
 STAGES = {"payments": "settle", "moves": "ledger"}
 

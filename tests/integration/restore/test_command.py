@@ -10,7 +10,7 @@ from support.command import call
 from support.restoring import configured, disorder, make_disaster, write_log
 from zerotail.lab.layout import Layout
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 
 def test_plan_and_run_answer_for_people_and_for_programs(lab: Layout, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from zerotail.kafka.ordered_writer import OrderedWriter
 from zerotail.kafka.partition_log import PartitionLog
 from zerotail.lab.layout import Layout
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 PATIENCE_SECONDS = 120.0
 
 

@@ -23,7 +23,7 @@ from zerotail.kafka.log import admin_client, remove_topic
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 PROGRAM = Path(__file__).parents[2] / "support" / "restore_process.py"
 SMALL_STACKS = 256 * 1024
 LIMIT_BYTES = 64_000_000

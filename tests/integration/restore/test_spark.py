@@ -22,7 +22,7 @@ from zerotail.spark.restoring import records_in_order, records_sorted
 from zerotail.spark.session import session_for_a_look
 from zerotail.spark.task_errors import errors_of_tasks
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from zerotail.lab.site import other_site
 from zerotail.postgres.connection import one_row, session
 from zerotail.restore.configured import places_of
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 SPOIL = "update zerotail.state set value = value || 'x'::bytea where stage = %s and partition = 1 and key = 'account 5'"
 REPAIR = (
     "update zerotail.state set value = substr(value, 1, length(value) - 1) "

@@ -29,7 +29,7 @@ from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import session
 from zerotail.postgres.outbox import read_messages
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 PARTITIONS = 2
 COUNT = 8_000

@@ -21,7 +21,7 @@ from support.spark_cluster import WORKERS, executor_of, kill_executor, spark_clu
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 POINTS = ("before-insert", "committed")
 SPECULATION = {

@@ -17,8 +17,6 @@ from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import answers, one_row, session
 from zerotail.postgres.feed_arrow import read_rows
 
-pytestmark = pytest.mark.servers
-
 USER, PASSWORD = "guarded", "it's \\ a secret: #1"
 RULE = f"host all {USER} 127.0.0.1/32 scram-sha-256\n"
 
@@ -67,6 +65,7 @@ def as_written(way: str, without: str, folder: Path) -> str:
     return f"{without} passfile={file}"
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize("way", ["option", "url", "passfile"])
 def test_one_connection_string_opens_the_database_for_both_drivers(guarded: str, tmp_path: Path, way: str) -> None:
     written = as_written(way, guarded, tmp_path)
@@ -75,6 +74,7 @@ def test_one_connection_string_opens_the_database_for_both_drivers(guarded: str,
     assert list(read_rows(written, 1_000_000, 0, 1, 2)) == []
 
 
+@pytest.mark.servers
 def test_both_drivers_say_that_a_password_is_wrong_and_do_not_show_it(guarded: str) -> None:
     wrong = f"{guarded} password=guessed"
     with (
@@ -96,8 +96,8 @@ def with_password(system: Running, password_file: str) -> None:
     system.config.write_text(json.dumps(content))
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("guarded")
-@pytest.mark.soak
 def test_a_whole_site_runs_with_a_password(lab: Layout, tmp_path: Path) -> None:
     for name, text in (("right", PASSWORD), ("wrong", "guessed")):
         (tmp_path / name).write_text(text)

@@ -20,7 +20,7 @@ from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import session
 from zerotail.postgres.segment import all_rows
 
-pytestmark = [pytest.mark.servers, pytest.mark.soak]
+pytestmark = pytest.mark.nightly
 
 Record = tuple[int, int]
 """Producer and serial."""

@@ -26,8 +26,6 @@ from zerotail.postgres.feed import number_submissions
 from zerotail.postgres.registration import find_numbers
 from zerotail.spool.status import observe_spool
 
-pytestmark = pytest.mark.servers
-
 SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
 PRODUCER = "cards-spooled"
 _starts = itertools.count(1)
@@ -72,6 +70,7 @@ def drain(system: Running, folder: Path, *options: str) -> dict[str, object]:
     return said.answer("spool-drain")
 
 
+@pytest.mark.servers
 def test_entries_become_instructions_in_their_order_and_a_repeat_is_harmless_also_after_they_were_numbered(
     system: Running, tmp_path: Path, start: str
 ) -> None:
@@ -89,6 +88,7 @@ def test_entries_become_instructions_in_their_order_and_a_repeat_is_harmless_als
     assert drain(system, folder)["entries"] == 0
 
 
+@pytest.mark.servers
 def test_whoever_else_submits_under_the_same_name_makes_no_second_instruction(
     system: Running, tmp_path: Path, start: str
 ) -> None:
@@ -111,6 +111,7 @@ def test_whoever_else_submits_under_the_same_name_makes_no_second_instruction(
     require_dense(system)
 
 
+@pytest.mark.servers
 def test_a_name_that_belongs_to_other_bytes_is_set_aside(system: Running, tmp_path: Path, start: str) -> None:
     folder = tmp_path / "queue"
     first, _, _ = filled(folder, start, 3)
@@ -131,6 +132,7 @@ def frozen(system: Running, target: str) -> Iterator[None]:
         continue_target(system.lab, target)
 
 
+@pytest.mark.servers
 def test_entries_stay_until_the_other_site_has_them(system: Running, tmp_path: Path, start: str) -> None:
     folder = tmp_path / "queue"
     filled(folder, start, 10)
@@ -145,6 +147,7 @@ def test_entries_stay_until_the_other_site_has_them(system: Running, tmp_path: P
     assert len(rows(system, start)) == 10
 
 
+@pytest.mark.servers
 def test_a_spool_that_is_open_drains_by_itself_and_goes_on_after_its_database_was_silent(
     system: Running, tmp_path: Path, start: str
 ) -> None:
@@ -164,9 +167,9 @@ def test_a_spool_that_is_open_drains_by_itself_and_goes_on_after_its_database_wa
 @pytest.mark.parametrize(
     "calls",
     [
-        pytest.param(CHANGING_CALLS, id="that changes something"),
+        pytest.param(CHANGING_CALLS, id="that changes something", marks=pytest.mark.servers),
         pytest.param(
-            (*FILE_CALLS, *NETWORK_CALLS), id="of any kind", marks=[pytest.mark.soak, pytest.mark.timeout(1800)]
+            (*FILE_CALLS, *NETWORK_CALLS), id="of any kind", marks=[pytest.mark.nightly, pytest.mark.timeout(1800)]
         ),
     ],
 )
@@ -190,7 +193,7 @@ def test_a_drain_that_is_killed_at_any_system_call_stores_every_entry_once(
     assert set(CHANGING_CALLS) <= {name for name, kills in met.items() if kills}, met
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_what_is_put_into_a_queue_goes_through_the_whole_flow_to_the_outside(system: Running, start: str) -> None:
     try:
         system.start("all")
@@ -233,13 +236,14 @@ def kill_again_and_again(system: Running, spooling: SpoolProcess, start: str, ki
     require_dense(system)
 
 
+@pytest.mark.servers
 def test_a_service_that_is_killed_under_load_loses_nothing_and_stores_nothing_twice(
     system: Running, spooling: SpoolProcess, start: str
 ) -> None:
     kill_again_and_again(system, spooling, start, 20)
 
 
-@pytest.mark.soak
+@pytest.mark.nightly
 def test_a_service_that_is_killed_a_hundred_times_under_load_loses_nothing_and_stores_nothing_twice(
     system: Running, spooling: SpoolProcess, start: str
 ) -> None:

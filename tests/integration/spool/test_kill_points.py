@@ -10,6 +10,8 @@ import pytest
 from support.tracing import FILE_CALLS, NOTHING, SpoolProcess
 from zerotail import Spool
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[SpoolProcess]:

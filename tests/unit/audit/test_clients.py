@@ -14,6 +14,8 @@ from zerotail.audit.client_file import consumer_facts, flavour_of, parse_propert
 from zerotail.audit.facts import ConsumerFacts, Flavour, ProducerFacts, SparkFacts
 from zerotail.errors import Misused
 
+pytestmark = pytest.mark.fast
+
 JAVA = "key.serializer=x\n"
 LIBRDKAFKA = "message.timeout.ms=300000\n"
 SAFE = "acks=all\nenable.idempotence=true\n"

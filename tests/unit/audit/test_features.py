@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from zerotail.kafka.features import parse_features
 
+pytestmark = pytest.mark.fast
+
 
 def answer(features: dict[str, int], error: int = 0) -> bytes:
     """As a broker writes it: two requests that it knows, then the features."""

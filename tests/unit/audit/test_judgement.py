@@ -19,6 +19,8 @@ from zerotail.audit.rule import repair_line
 from zerotail.audit.rules import RULES
 from zerotail.audit.shown import audit_lines
 
+pytestmark = pytest.mark.fast
+
 PAGES = Path(__file__).parents[3] / "docs" / "audit"
 LOSS, RISK = topic(min_insync_replicas="1"), broker(auto_create_topics_enable="true")
 CAREFUL = {"enable.auto.commit": "false", "auto.offset.reset": "none", "isolation.level": "read_committed"}

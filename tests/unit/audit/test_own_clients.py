@@ -15,6 +15,8 @@ from zerotail.config.client import FIXED_SETTINGS
 from zerotail.kafka.cluster import Cluster
 from zerotail.spark.reader_options import FIXED, reader_options
 
+pytestmark = pytest.mark.fast
+
 CONFIG = """
 name: shop
 sites:

@@ -32,6 +32,8 @@ from zerotail.audit.facts import (
     TopicFacts,
 )
 
+pytestmark = pytest.mark.fast
+
 RIGHT: list[Subject] = [
     cluster(),
     broker(),

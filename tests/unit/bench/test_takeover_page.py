@@ -12,6 +12,8 @@ from zerotail.bench.takeover import TakeoverSettings, bench_takeover
 from zerotail.bench.takeover_page import picture_of, section_of, write_page
 from zerotail.drill.judgement import Counts
 
+pytestmark = pytest.mark.fast
+
 NOTHING_WRONG = Counts(submitted=10, received=10, lost=0, duplicated=0, reordered=0, in_doubt=0, evidence=())
 
 

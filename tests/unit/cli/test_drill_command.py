@@ -9,6 +9,8 @@ import pytest
 from support.command import call
 from zerotail.drill.result import DrillLine, DrillSummary, write_result
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("code", "words"),

@@ -11,6 +11,8 @@ from rich.console import Console
 
 from zerotail.cli.stage_screen import EXPOSED, drawn, rates_of, sparkline, stage_screen
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_rate_is_what_arrived_between_two_looks() -> None:
     assert rates_of([(1.0, 100), (1.5, 150), (2.5, 150)]) == [100.0, 0.0]

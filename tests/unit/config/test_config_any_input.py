@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 from unit.config.configurations import RIGHT, write
 from zerotail.config import Flag, InFile, load, problems
 from zerotail.config.problem import Problem
+
+pytestmark = pytest.mark.fast
 
 WORDS = sorted(
     set(yaml.safe_load(RIGHT)) | {"kafka", "bootstrap", "dsn", "partitions", "kind", "http", "emits", "R1", "off"}

@@ -9,6 +9,8 @@ import pytest
 from unit.config.configurations import RIGHT, changed, found, loaded, said
 from zerotail.config import HttpChannel
 
+pytestmark = pytest.mark.fast
+
 HTTP = 'bank: {kind: http, url: "https://bank.example/transfers", receiver: R1}'
 
 

@@ -15,6 +15,8 @@ import yaml
 from unit.config.configurations import RIGHT, changed, found, write
 from zerotail.config import json_schema, load, load_with_origins, render
 
+pytestmark = pytest.mark.fast
+
 CANARY = "c4n4ry-Zq7-bird"
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 WITH_SECRET = changed('dbname=core user=zerotail"}\n  west', 'password=${env:PW}"}\n  west')

@@ -13,6 +13,8 @@ from unit.config.configurations import RIGHT, changed, found
 from zerotail.config import RESERVED_VARIABLES, json_schema
 from zerotail.config.client import ALLOWED_SETTINGS
 
+pytestmark = pytest.mark.fast
+
 WRITTEN = {"None": "none", "False": "off"}
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "configuration.md").read_text()
 SAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

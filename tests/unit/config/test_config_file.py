@@ -12,6 +12,8 @@ from unit.config.configurations import RIGHT, changed, found, loaded, said, writ
 from zerotail.config import ConfigurationProblems, InFile, find_configuration_file, load
 from zerotail.errors import Misused
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_right_file_is_read(tmp_path: Path) -> None:
     configuration = loaded(tmp_path)

@@ -21,6 +21,8 @@ from zerotail.config import (
     origins,
 )
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file_and_that_over_the_default(
     tmp_path: Path,

@@ -38,6 +38,8 @@ from zerotail.config.problem import Unfit
 from zerotail.config.secret import Keeper, template_of
 from zerotail.errors import Misused
 
+pytestmark = pytest.mark.fast
+
 CANARY = "c4n4ry-Zq7-bird"
 EAST = "host=pg-east dbname=core user=zerotail"
 

@@ -21,6 +21,8 @@ from zerotail.config.scalar import (
     written_size,
 )
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("text", "seconds"),

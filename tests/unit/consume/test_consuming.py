@@ -10,6 +10,8 @@ import pytest
 
 from zerotail.consume import Consuming, Failed, Fenced, Lost, Moved, Partition, Place, Record, consuming
 
+pytestmark = pytest.mark.fast
+
 P0, P1 = Partition("payments", 0), Partition("payments", 1)
 GROUP = "booking"
 

@@ -9,6 +9,8 @@ import pytest
 from zerotail.consume.liveness import Cause, Liveness, Look, PartitionSeen, judge
 from zerotail.consume.places import Partition
 
+pytestmark = pytest.mark.fast
+
 P0, P1 = Partition("payments", 0), Partition("payments", 1)
 
 

@@ -32,6 +32,8 @@ from zerotail.core.order import Runs
 from zerotail.core.record import digest_of
 from zerotail.core.segment import encode_order
 
+pytestmark = pytest.mark.fast
+
 BANK, AUDIT = (ChannelName("bank"), PartitionNumber(0)), (ChannelName("audit"), PartitionNumber(1))
 ONE, TWO = ProducerNumber(1), ProducerNumber(2)
 BEGINNING = first_head(Epoch(0), ())

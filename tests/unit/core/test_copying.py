@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from zerotail.core.copying import NOTHING, Go, Kind, Place, Run, SourceLog, Stop, TargetEnd, plan_start, read_place
 from zerotail.core.identity import Offset
 
+pytestmark = pytest.mark.fast
+
 RUN = Run(3, "ab")
 LOG = "topic-id"
 

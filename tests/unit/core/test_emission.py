@@ -7,6 +7,8 @@ import pytest
 from zerotail.core.emission import pack_messages, unpack_messages
 from zerotail.errors import Broken
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("messages", [[], [b""], [b"one"], [b"one", b"", b"three" * 100]])
 def test_unpacking_gives_what_was_packed(messages: list[bytes]) -> None:

@@ -10,6 +10,8 @@ import pytest
 from zerotail.core import merge, order, record, refill, segment
 from zerotail.core.restoration import arrivals, batch
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("module", [record, order, segment, merge, refill, arrivals, batch], ids=lambda m: m.__name__)
 def test_the_examples_give_what_they_say(module: ModuleType) -> None:

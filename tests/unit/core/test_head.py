@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from zerotail.core.head import first_head, runs_of
 from zerotail.core.identity import Epoch, ProducerNumber, Serial
+
+pytestmark = pytest.mark.fast
 
 
 def test_runs_of_many_records_are_those_of_the_same_records_taken_piece_by_piece() -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from zerotail.core.identity import epoch_of, generation_of, site_number_of
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(("generation", "site"), [(1, 0), (1, 255), (7, 1), (2**40, 3)])
 def test_an_epoch_says_its_generation_and_its_site(generation: int, site: int) -> None:

@@ -12,6 +12,8 @@ from zerotail.core.merge import Merge
 from zerotail.core.order import Order, Runs
 from zerotail.errors import Refused
 
+pytestmark = pytest.mark.fast
+
 A, B = ProducerNumber(1), ProducerNumber(2)
 NOTES = Order(Runs.of([(A, 2), (B, 2), (A, 1)]))
 """A1 A2 B1 B2 A3."""

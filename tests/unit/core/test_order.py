@@ -12,6 +12,8 @@ from zerotail.core.identity import Position, ProducerNumber, Serial
 from zerotail.core.order import BEFORE, BEYOND, Order, Run, Runs, concatenate
 from zerotail.errors import Broken, Misused, Refused
 
+pytestmark = pytest.mark.fast
+
 A, B, C = ProducerNumber(1), ProducerNumber(2), ProducerNumber(7)
 EXAMPLE = Runs.of([(A, 2), (B, 2), (A, 1)])
 """The order of the notes: A1 A2 B1 B2 A3."""

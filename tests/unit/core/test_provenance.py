@@ -18,6 +18,8 @@ from zerotail.core.provenance import (
 )
 from zerotail.errors import Refused
 
+pytestmark = pytest.mark.fast
+
 EAST = Origin("east", TopicName("audit"), b"0123456789abcdef", PartitionNumber(7))
 HUB = Origin("hub", TopicName("east.audit"), b"fedcba9876543210", PartitionNumber(7))
 NAME = st.text("abcdefghijklmnopqrstuvwxyz-_0123456789", min_size=1, max_size=40)

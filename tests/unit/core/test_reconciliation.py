@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from zerotail.core.reconciliation import Difference, Reconciliation
+
+pytestmark = pytest.mark.fast
 
 
 def test_one_difference_is_enough_to_say_no() -> None:

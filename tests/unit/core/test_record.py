@@ -24,6 +24,8 @@ from zerotail.core.record import (
 )
 from zerotail.errors import Misused, Refused
 
+pytestmark = pytest.mark.fast
+
 HEADER = Header(Epoch(257), ProducerNumber(2), Serial(41), bytes(range(8)))
 LARGEST = 2**63 - 1
 

@@ -12,6 +12,8 @@ from zerotail.core.order import Order, Runs
 from zerotail.core.refill import merge_sources
 from zerotail.errors import Refused
 
+pytestmark = pytest.mark.fast
+
 A, B = ProducerNumber(1), ProducerNumber(2)
 
 

@@ -30,6 +30,8 @@ from zerotail.core.order import Order, Runs
 from zerotail.core.restoration import Batch, CacheLimit, bounded, scatter, unbounded
 from zerotail.errors import Misused, Refused
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_limit_below_nothing_is_misused() -> None:
     for messages, size in ((-1, 5), (5, -1)):

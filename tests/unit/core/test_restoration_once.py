@@ -27,6 +27,8 @@ from zerotail.core.order import Order, Runs
 from zerotail.core.restoration import Batch, Statistics, bounded, scatter, skip, unbounded
 from zerotail.errors import Misused
 
+pytestmark = pytest.mark.fast
+
 scatter_module = sys.modules[scatter.__module__]
 
 

@@ -11,6 +11,8 @@ from zerotail.core.restoration import Batch, Statistics
 from zerotail.core.restoration.arrivals import admit, foresee, sort_arrivals, split
 from zerotail.core.restoration.statistics import Tally
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_batch_carries_the_numbers_of_its_headers_and_leaves_foreign_rows_out() -> None:
     batch = Batch.of(payload_of([FOREIGN, (A, 4), FOREIGN, (B, 9)], [10, 11, 14, 15]))

@@ -13,6 +13,8 @@ from zerotail.core.order import Runs
 from zerotail.core.segment import PACKED, RUNS, SegmentOrder, decode_order, encode_order, packed_bytes
 from zerotail.errors import Broken
 
+pytestmark = pytest.mark.fast
+
 BOTH_WAYS = pytest.mark.parametrize("few_records", [0, 2**62], ids=["numpy", "python"])
 """The same bytes by the path for long segments and by the one for short segments."""
 

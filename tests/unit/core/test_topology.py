@@ -6,6 +6,8 @@ import pytest
 
 from zerotail.core.topology import Engine, Flow, Names, Topology, check_principles, plan_flows
 
+pytestmark = pytest.mark.fast
+
 BROKERS = {name: frozenset({f"{name}:9092"}) for name in ("east", "west", "hub")}
 
 

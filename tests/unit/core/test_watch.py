@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zerotail.core.watch import Sign, Watch
+
+pytestmark = pytest.mark.fast
 
 LOOKS = st.lists(st.tuples(st.sampled_from(Sign), st.floats(0.01, 5.0)), max_size=60)
 

@@ -6,12 +6,16 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.core.takeover import Step
 from zerotail.drill.acts import take_steps
 from zerotail.drill.commands import CLAIM_LANES, TAKEOVER_STEPS
 from zerotail.operate.notebook import Note, StepNote
 from zerotail.operate.plan import STEP_NAMES
+
+pytestmark = pytest.mark.fast
 
 BEGUN = datetime(2026, 11, 18, 3, 40, tzinfo=UTC)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from zerotail.drill.business import Business
+
+pytestmark = pytest.mark.fast
 
 
 class Counted(Business):

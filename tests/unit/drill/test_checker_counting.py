@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zerotail.drill.checker.counting import Counting
+
+pytestmark = pytest.mark.fast
 
 small_numbers = st.lists(st.integers(min_value=1, max_value=12), max_size=25)
 

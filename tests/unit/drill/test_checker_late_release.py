@@ -11,6 +11,8 @@ from zerotail.core.identity import Lsn
 from zerotail.drill.checker import Expect, check
 from zerotail.drill.history import AnyEvent, EmissionAttempted, ModeChanged, Released
 
+pytestmark = pytest.mark.fast
+
 ROW = 500
 
 

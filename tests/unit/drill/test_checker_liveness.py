@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from zerotail.core.identity import (
     ChannelName,
     EmissionNumber,
@@ -20,6 +22,8 @@ from zerotail.drill.history import (
     ProcessEnded,
     ProcessStarted,
 )
+
+pytestmark = pytest.mark.fast
 
 EAST, WEST = SiteName("east"), SiteName("west")
 OLD, NEW = Epoch(256), Epoch(513)

@@ -20,6 +20,8 @@ from zerotail.drill.checker.story import tell
 from zerotail.drill.history import AnyEvent, EmissionAttempted, StateReached
 from zerotail.drill.report import verdict_as_json, verdict_as_text
 
+pytestmark = pytest.mark.fast
+
 PAGE = (Path(__file__).parents[3] / "docs" / "verdicts.md").read_text()
 
 

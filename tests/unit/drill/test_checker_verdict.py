@@ -37,6 +37,8 @@ from zerotail.drill.history import (
 )
 from zerotail.drill.recording import History
 
+pytestmark = pytest.mark.fast
+
 BROKEN = Violation(rule="S1", says="lost", witness=())
 OPEN = Doubt(rule="N2", says="no fault")
 

@@ -23,6 +23,8 @@ from zerotail.drill.departure import (
 )
 from zerotail.drill.running import ALL, EMITTER, FLOW, JAVA, Running
 
+pytestmark = pytest.mark.fast
+
 LEADER = """
 import subprocess, sys
 pause = [sys.executable, "-c", "import signal; signal.pause()"]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import pytest
+
 from zerotail.drill.drawing import Bar, Mark, Message, draw_order, draw_received, draw_steps
+
+pytestmark = pytest.mark.fast
 
 MESSAGES = [Message(100 + n / 10, "east" if n < 60 else "west", 0, n + 1, 1 + n % 3 // 2) for n in range(120)]
 

@@ -17,6 +17,8 @@ from zerotail.drill.scenarios import SCENARIOS, Scenario
 from zerotail.drill.theatre import Theatre, unused_folder
 from zerotail.errors import Misused, Unavailable
 
+pytestmark = pytest.mark.fast
+
 SETTINGS = DrillSettings(seed=5, rate=100.0)
 
 

@@ -15,6 +15,8 @@ from zerotail.drill.durability.result import CellFound, DurabilityResult, FaultP
 from zerotail.drill.durability.run import EACH_ONCE, QUICK, WHOLE, only
 from zerotail.errors import Misused
 
+pytestmark = pytest.mark.fast
+
 
 def ledger_of(rounds: list[int], acknowledged: set[int]) -> Ledger:
     ledger = Ledger()

@@ -7,9 +7,13 @@ import xml.etree.ElementTree as Xml
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from zerotail.drill.durability.cells import CELLS
 from zerotail.drill.durability.manual import lost, page, read_result
 from zerotail.drill.durability.picture import draw
+
+pytestmark = pytest.mark.fast
 
 DOCS = Path(__file__).parents[3] / "docs"
 FOUND = read_result(DOCS / "durability.json")

@@ -17,6 +17,8 @@ from zerotail.drill.checker import SIMULATED, check
 from zerotail.drill.history import AnyEvent, StateReached, SubmitAccepted, hop_producer, merged
 from zerotail.drill.recording import HistoryWriter, read_history
 
+pytestmark = pytest.mark.fast
+
 
 def write(directory: Path, recorder: str, *states: str, first_time: int = 1) -> Path:
     with HistoryWriter(directory, recorder, now=count(first_time, 10).__next__) as writer:

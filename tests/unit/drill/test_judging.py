@@ -9,6 +9,8 @@ from zerotail.drill.judgement import Counts, conclude, count_arrivals
 from zerotail.lab.receiver.protocol import MessageAttempt, ReceiverClass
 from zerotail.lab.receiver.protocol import Verdict as Answer
 
+pytestmark = pytest.mark.fast
+
 FINE = Counts(10, 10, 0, 0, 0, 0, ())
 CLEAN = Verdict(violations=(), doubts=(), counted={}, notes=())
 BROKEN = Verdict(violations=(Violation("S1", "lost", (), 1),), doubts=(), counted={}, notes=())

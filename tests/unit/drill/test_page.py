@@ -17,6 +17,8 @@ from zerotail.drill.rehearsal import Event, TimedStep
 from zerotail.drill.result import DrillResult, FaultTold
 from zerotail.drill.surroundings import machine, time_of_day, versions
 
+pytestmark = pytest.mark.fast
+
 EVIDENCE = "16 processes of ours killed; connections to ports 17724 are refused"
 RESULT = DrillResult(
     *("demo", 694629, "passed", 0, 0, 0, 0, 26467, 26460, 0.01, 0.35, 1.9, 1.91),

@@ -14,6 +14,8 @@ from zerotail.drill.record import record_of, told
 from zerotail.drill.rehearsal import CHANNEL, Event, TimedStep
 from zerotail.lab.receiver.protocol import MessageAttempt, ReceiverClass, Verdict
 
+pytestmark = pytest.mark.fast
+
 
 def attempt(number: int, site: str, verdict: Verdict = Verdict.ACCEPTED) -> MessageAttempt:
     return MessageAttempt(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from zerotail.channel.receiver import ClaimAnswer, SendAnswer
 from zerotail.core.emission import Lane
 from zerotail.core.gate import Asker, GateAnswer, Release
@@ -21,6 +23,8 @@ from zerotail.drill.history import Released
 from zerotail.drill.recording import read_history
 from zerotail.drill.sender import WitnessedReceiver
 from zerotail.ports import Accepted, ClaimAtReceiver, SendEmissions, Unreachable
+
+pytestmark = pytest.mark.fast
 
 LANE = Lane(ChannelName("bank"), PartitionNumber(1))
 ASKER = Asker(7, Timeline(3), Epoch(256))

@@ -12,6 +12,8 @@ from zerotail.drill import rehearsal
 from zerotail.drill.rehearsal import Rehearsal
 from zerotail.errors import Unavailable
 
+pytestmark = pytest.mark.fast
+
 PATIENCE = 0.3
 TOTAL = 30
 

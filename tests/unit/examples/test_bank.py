@@ -18,6 +18,8 @@ from zerotail.config import load
 from zerotail.lab.example import EXAMPLES, example_folder
 from zerotail.testing import Result, Simulation
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parents[3]
 PAYMENTS = [
     {"id": "1", "account": "a", "amount": 100},
@@ -117,7 +119,6 @@ def test_the_handlers_fit_on_one_page() -> None:
     assert len((example_folder() / "flows.py").read_text().splitlines()) <= 60
 
 
-@pytest.mark.slow
 def test_an_installed_wheel_brings_the_example_along(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "dist"],

@@ -12,6 +12,8 @@ from zerotail.config.client import ALLOWED_SETTINGS
 from zerotail.errors import Misused
 from zerotail.kafka.cluster import Cluster
 
+pytestmark = pytest.mark.fast
+
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----\n"
 

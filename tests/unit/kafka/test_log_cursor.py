@@ -13,6 +13,8 @@ from zerotail.errors import Unavailable
 from zerotail.kafka import log_cursor
 from zerotail.kafka.log_cursor import LogCursor
 
+pytestmark = pytest.mark.fast
+
 
 class Client:
     """A client that gives these polls in turn, and nothing afterwards."""

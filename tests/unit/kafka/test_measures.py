@@ -9,6 +9,8 @@ import pytest
 
 from zerotail.kafka.measures import NetworkShare, ReaderMeasures, WriterMeasures
 
+pytestmark = pytest.mark.fast
+
 
 def reader_told(seconds: float, fetches: int, size: int, throttle: int = 0) -> str:
     broker = {"req": {"Fetch": fetches}, "throttle": {"avg": throttle, "max": 2 * throttle}}

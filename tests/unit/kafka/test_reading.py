@@ -14,6 +14,8 @@ from zerotail.errors import Unavailable
 from zerotail.kafka.cursor import SETTINGS
 from zerotail.kafka.reading import READING, ask_coordinator, messages_to_end
 
+pytestmark = pytest.mark.fast
+
 PLACE = TopicPartition("orders", 0, 7)
 
 

@@ -9,6 +9,8 @@ import pytest
 from zerotail.lab.broker import new_cluster_id, server_properties
 from zerotail.lab.layout import LabSettings, plan_layout, ports_needed
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_cluster_id_never_looks_like_an_option() -> None:
     # One in 64 would begin with a dash.

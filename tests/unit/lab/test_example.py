@@ -12,6 +12,8 @@ from zerotail.lab.database import dsn
 from zerotail.lab.example import example_folder, remove_example, write_example
 from zerotail.lab.layout import LabSettings, Layout, plan_layout, ports_needed
 
+pytestmark = pytest.mark.fast
+
 SITES = ("east", "west")
 
 

@@ -20,6 +20,8 @@ from zerotail.lab.layout import (
     write_layout,
 )
 
+pytestmark = pytest.mark.fast
+
 
 def planned(folder: Path, brokers: int = 1) -> Layout:
     settings = LabSettings(folder, brokers=brokers)

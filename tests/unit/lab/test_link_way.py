@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zerotail.lab.link.protocol import CutMode
 from zerotail.lab.link.way import Way
+
+pytestmark = pytest.mark.fast
 
 MEGABYTE = 1024 * 1024
 

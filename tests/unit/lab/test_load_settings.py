@@ -10,6 +10,8 @@ import pytest
 from zerotail.cli.progress import count_display
 from zerotail.lab.load import LoadSettings
 
+pytestmark = pytest.mark.fast
+
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:

@@ -10,6 +10,8 @@ import pytest
 from zerotail.handler import Emission
 from zerotail.lab.payments import Drawn, Payments, account_name, partition_of
 
+pytestmark = pytest.mark.fast
+
 
 def same(one: Drawn, other: Drawn) -> bool:
     return all(np.array_equal(mine, yours) for mine, yours in zip(one, other, strict=True))

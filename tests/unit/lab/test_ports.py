@@ -11,6 +11,8 @@ from zerotail.errors import Refused
 from zerotail.lab import ports
 from zerotail.lab.ports import port_is_free, release_ports, reserve_ports
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture(autouse=True)
 def _own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from zerotail.lab.power import Cut, cut_unflushed_tail, read_checkpoint
 
+pytestmark = pytest.mark.fast
+
 TOPIC = "a-topic.with-dashes"
 
 

@@ -16,6 +16,8 @@ import pytest
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.process import Command, Process, kill, processes_of, send, start
 
+pytestmark = pytest.mark.fast
+
 WAIT_FOR_EVER = [sys.executable, "-c", "import signal; signal.pause()"]
 WITH_A_CHILD = [
     sys.executable,

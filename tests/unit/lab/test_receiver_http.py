@@ -7,10 +7,13 @@ import json
 from http import HTTPStatus
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerotail.lab.receiver.http import MAX_HEAD_BYTES, HttpAnswer, HttpRequest, serve_connection
+
+pytestmark = pytest.mark.fast
 
 
 class Wire:

@@ -9,6 +9,8 @@ import pytest
 from zerotail.lab.receiver.judgement import judge, judge_claim
 from zerotail.lab.receiver.protocol import ReceiverClass, Sender, Verdict
 
+pytestmark = pytest.mark.fast
+
 NOW = Sender(257, 2)
 OLDER = [Sender(257, 1), Sender(256, 9)]
 NOT_OLDER = [NOW, Sender(257, 3), Sender(512, 0)]

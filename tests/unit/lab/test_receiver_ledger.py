@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zerotail.lab.receiver.ledger import Digests, Ledger
 from zerotail.lab.receiver.protocol import MessageAttempt, ReceiverClass, Verdict
+
+pytestmark = pytest.mark.fast
 
 
 def digest_of(number: int) -> bytes:

@@ -16,6 +16,8 @@ from zerotail.errors import Broken
 from zerotail.lab.receiver.protocol import Attempt, ClaimAttempt, ReceiverClass, Verdict
 from zerotail.lab.receiver.record import FILE_NAME, Record
 
+pytestmark = pytest.mark.fast
+
 
 def claim(sequence: int) -> ClaimAttempt:
     return ClaimAttempt(sequence, "bank", 0, sequence, 1, "east", 0.0, ReceiverClass.R2, Verdict.ACCEPTED)

@@ -16,6 +16,8 @@ from zerotail.lab.receiver.http import Handler, HttpRequest, Unacceptable
 from zerotail.lab.receiver.routes import dispatch, judge_routes, sender_routes
 from zerotail.lab.receiver.settings import ReceiverSettings
 
+pytestmark = pytest.mark.fast
+
 _proper = json.dumps(
     {"channel": "c", "partition": 0, "number": 1, "epoch": 1, "incarnation": 0, "site": "s", "body": "YQ=="}
 ).encode()

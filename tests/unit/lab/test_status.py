@@ -14,6 +14,8 @@ from zerotail.lab.layout import LabSettings, plan_layout, ports_needed
 from zerotail.lab.process import Process
 from zerotail.lab.status import observe_lab
 
+pytestmark = pytest.mark.fast
+
 
 def test_silent_servers_are_waited_for_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = LabSettings(tmp_path)

@@ -18,6 +18,8 @@ from zerotail.lab.layout import LabSettings, plan_layout, ports_needed, write_la
 from zerotail.lab.process import Command, kill, processes_of, start
 from zerotail.lab.up import bring_up, take_down
 
+pytestmark = pytest.mark.fast
+
 WAIT_FOR_EVER = [sys.executable, "-c", "import signal; signal.pause()"]
 
 

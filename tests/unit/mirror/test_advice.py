@@ -10,6 +10,8 @@ import pytest
 from zerotail.mirror.advice import Measured, advise
 from zerotail.mirror.network import network_advice, observe_network
 
+pytestmark = pytest.mark.fast
+
 
 def measured(reading: float, sending: float, lag: int = 1_000_000, tasks: int = 2, **metrics: float) -> Measured:
     named = {name.replace("_", "-"): value for name, value in metrics.items()}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from zerotail.mirror.canary import judge_flight
+
+pytestmark = pytest.mark.fast
 
 
 def test_all_that_came_once_and_in_time_is_well() -> None:

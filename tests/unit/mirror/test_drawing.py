@@ -5,10 +5,14 @@ from __future__ import annotations
 import xml.etree.ElementTree as Tree
 from pathlib import Path
 
+import pytest
+
 from support.command import call
 from zerotail.config import load
 from zerotail.mirror.drawing import draw
 from zerotail.mirror.planning import observe_plan
+
+pytestmark = pytest.mark.fast
 
 TEXT = """\
 name: shop

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from zerotail.core.topology import Flow, Names, Topology, plan_flows
 from zerotail.mirror.maker import IDENTITY, PREFIXED, MakerSettings, plan_properties, plan_resource, render_properties
+
+pytestmark = pytest.mark.fast
 
 CLUSTERS = {name: {"bootstrap.servers": f"{name}:9092"} for name in ("east", "west", "hub")}
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from zerotail.mirror.maker_metrics import parse_metrics
+
+pytestmark = pytest.mark.fast
 
 TOLD = """\
 # HELP kafka_consumer_consumer_fetch_manager_metrics_fetch_size_avg fetch-size-avg

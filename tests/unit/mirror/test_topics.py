@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from zerotail.mirror.topics import TopicFacts, plan_topic
+
+pytestmark = pytest.mark.fast
 
 SOURCE = TopicFacts(
     "audit",

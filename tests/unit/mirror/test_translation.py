@@ -13,6 +13,8 @@ from zerotail.core.provenance import Origin, Provenance
 from zerotail.mirror.offsets import _from
 from zerotail.mirror.translation import find_first
 
+pytestmark = pytest.mark.fast
+
 EAST = Origin("east", TopicName("audit"), bytes(16), PartitionNumber(0))
 HUB = Origin("hub", TopicName("audit"), bytes(16), PartitionNumber(0))
 MINE = _from("east", (TopicName("audit"), PartitionNumber(0)))

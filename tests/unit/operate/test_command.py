@@ -14,6 +14,8 @@ from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.operate.command import Ended, run_command
 
+pytestmark = pytest.mark.fast
+
 EAST, WEST = SiteName("east"), SiteName("west")
 
 

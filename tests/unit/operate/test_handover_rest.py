@@ -19,6 +19,8 @@ from zerotail.operate.handover import resume_handover
 from zerotail.operate.notebook import Note, Notebook, now
 from zerotail.operate.world import World
 
+pytestmark = pytest.mark.fast
+
 STOPPED = Note("handover", WEST, EAST, "a plan", "somebody", (), now(), stopped_at=Lsn(900))
 ALONE = Note("takeover", EAST, WEST, "another", "nightshift", ("--accept-lost-site west",), now(), finished_at=now())
 

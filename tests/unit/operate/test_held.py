@@ -15,6 +15,8 @@ from zerotail.operate.held import told_holding
 from zerotail.operate.world import World
 from zerotail.postgres.holding import Applied, Emitted, Holding
 
+pytestmark = pytest.mark.fast
+
 OPENED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CHANGED = datetime(2026, 1, 2, 3, 9, 0, tzinfo=UTC)
 

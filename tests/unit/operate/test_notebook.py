@@ -12,6 +12,8 @@ from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.errors import Refused
 from zerotail.operate.notebook import Note, Notebook, StepNote, state_folder
 
+pytestmark = pytest.mark.fast
+
 EAST, WEST = SiteName("east"), SiteName("west")
 BEGUN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

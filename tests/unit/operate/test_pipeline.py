@@ -11,6 +11,8 @@ from zerotail.errors import Misused
 from zerotail.handler import Emission, Given, Record, State
 from zerotail.operate.pipeline import HandlerByName
 
+pytestmark = pytest.mark.fast
+
 RECORD: Record = SimpleNamespace(value=None)  # type: ignore[assignment]
 
 

@@ -14,6 +14,8 @@ from zerotail.core.identity import Epoch, SiteName
 from zerotail.errors import Refused
 from zerotail.operate.plan import ActPlan, make_plan, plan_line, require_accepted, require_same, run_line
 
+pytestmark = pytest.mark.fast
+
 EAST, WEST = SiteName("east"), SiteName("west")
 
 

@@ -19,6 +19,8 @@ from zerotail.operate.plan import plan_line, run_line
 from zerotail.operate.takeover import Statements, plan_rest, plan_takeover, resume_takeover
 from zerotail.operate.world import World
 
+pytestmark = pytest.mark.fast
+
 
 def note(*accepted: str) -> Note:
     return Note("takeover", EAST, WEST, "a plan", "somebody", accepted, now())

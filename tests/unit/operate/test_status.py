@@ -16,6 +16,8 @@ from zerotail.operate.status import ActStatus, observe_status
 from zerotail.operate.world import World
 from zerotail.ports import SiteObserved
 
+pytestmark = pytest.mark.fast
+
 DRAINING = Phase.DRAINING
 OPENED = observed(standing(2, WEST, phase=Phase.OPENED, cause="takeover"))
 PROMOTED = observed(standing(timeline=Timeline(2)))

@@ -18,6 +18,8 @@ from zerotail.errors import Refused, Unavailable
 from zerotail.operate import adapters
 from zerotail.operate.adapters import BadDayAdapters, NoNotes
 
+pytestmark = pytest.mark.fast
+
 GATED = ports.ChangeEpoch(EAST, epoch_of(2, 0), durability=Durability.GATED)
 BY_HAND = "alter system set synchronous_standby_names = 'FIRST 1 (west)'; select pg_reload_conf();"
 

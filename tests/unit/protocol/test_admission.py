@@ -10,6 +10,8 @@ from zerotail.core import admission
 from zerotail.core.admission import FOREIGN, Admission, Arrivals, admit, admit_few, admit_many
 from zerotail.core.identity import Epoch, ProducerNumber, Serial
 
+pytestmark = pytest.mark.fast
+
 A, B = ProducerNumber(1), ProducerNumber(2)
 OLD, NOW, LATER = Epoch(256), Epoch(513), Epoch(768)
 VECTOR = {A: Serial(2), B: Serial(0)}

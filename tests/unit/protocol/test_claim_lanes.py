@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from support.standings import WEST, standing
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability
@@ -12,6 +14,8 @@ from zerotail.core.receiver import ReceiverClass
 from zerotail.core.takeover import Step, TakeoverPlan
 from zerotail.failover.takeover import Pipeline, carry_out
 from zerotail.ports import ClaimAtReceiver, ClaimLane, Indefinite, LaneClaimed, Superseded, Unreachable
+
+pytestmark = pytest.mark.fast
 
 LANES = [Lane(ChannelName(name), PartitionNumber(partition)) for name in ("bank", "mail") for partition in range(4)]
 

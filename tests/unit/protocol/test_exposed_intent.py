@@ -22,6 +22,8 @@ from zerotail.core.identity import (
 from zerotail.core.receiver import LaneRecord, ReceiverClass
 from zerotail.flow.emit import Sender, emit
 
+pytestmark = pytest.mark.fast
+
 WEST = SiteName("west")
 LANE = Lane(ChannelName("bank"), PartitionNumber(0))
 RECORD = LaneRecord(EmissionNumber(2), EmissionNumber(0), EmissionNumber(0))

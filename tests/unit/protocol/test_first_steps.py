@@ -11,6 +11,8 @@ from zerotail.core.head import first_head, runs_of
 from zerotail.core.identity import Epoch, Position, ProducerNumber, SegmentNumber, Serial
 from zerotail.core.record import digest_of
 
+pytestmark = pytest.mark.fast
+
 ONE, TWO = ProducerNumber(1), ProducerNumber(2)
 
 

@@ -10,6 +10,8 @@ from zerotail.core.identity import Position, ProducerNumber, Serial
 from zerotail.errors import Misused
 from zerotail.handler import Emission, Given, Record, State, apply_in_order, decode_value, encode_value
 
+pytestmark = pytest.mark.fast
+
 
 def test_what_is_given_is_the_same_at_every_replay() -> None:
     one, two = (Given(1_000_000, b"c" * 32, Position(4)) for _ in range(2))

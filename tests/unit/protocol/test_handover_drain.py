@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from support.standings import EAST, FIRST, WEST, observed, standing
 from zerotail.errors import Unfinished
 from zerotail.failover.handover import LOOKS, hand_over
 from zerotail.failover.takeover import Pipeline
 from zerotail.ports import ChangeEpoch, Done, Drained, ObserveDrained, ObserveSite, Refused, ShutDown, Unreachable
+
+pytestmark = pytest.mark.fast
 
 
 def hand_over_until(answers: Callable[[int], object], last: object) -> tuple[str, int]:

@@ -53,6 +53,8 @@ from zerotail.core.takeover import SiteView, Step, plan_exposure, plan_takeover
 from zerotail.errors import Broken, Refused
 from zerotail.flow.emit import Claim
 
+pytestmark = pytest.mark.fast
+
 EAST, WEST = SiteName("east"), SiteName("west")
 A, B = ProducerNumber(1), ProducerNumber(2)
 BANK = (ChannelName("bank"), PartitionNumber(0))

@@ -31,6 +31,8 @@ from zerotail.flow.produce import STANDING_READS, produce
 from zerotail.flow.stage import Place, Stage, Taken, run_stage, take_batch
 from zerotail.handler import Emission, Given, Record, State, decode_value, describe, encode_value
 
+pytestmark = pytest.mark.fast
+
 EAST = SiteName("east")
 EPOCH = epoch_of(1, 0)
 STANDING = ports.Standing(

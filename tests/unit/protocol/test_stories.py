@@ -43,6 +43,8 @@ from zerotail.flow.stage import Stage
 from zerotail.flow.submit import submit
 from zerotail.simulation.topology import BANK, Ledger, make_topology
 
+pytestmark = pytest.mark.fast
+
 EAST, WEST = SiteName("east"), SiteName("west")
 FIRST = epoch_of(1, 0)
 ROW = EpochRow(FIRST, EAST, Timeline(1), Durability.GATED, Phase.LIVE, Cut())

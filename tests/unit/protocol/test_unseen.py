@@ -7,6 +7,8 @@ import pytest
 from zerotail.core.identity import EmissionNumber
 from zerotail.core.receiver import find_unseen
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("last", "first", "unseen"),

@@ -14,6 +14,8 @@ from zerotail.errors import Unfinished
 from zerotail.flow.gate import PATIENCE, wait_for_gate
 from zerotail.ports import AskGate, Pause, Unreachable
 
+pytestmark = pytest.mark.fast
+
 ASKER = Asker(7, Timeline(3), Epoch(513))
 THERE = GateAnswer(in_recovery=True, system=7, timeline=Timeline(3), epoch=Epoch(513), flushed=Lsn(900))
 

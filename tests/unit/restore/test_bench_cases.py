@@ -12,6 +12,8 @@ from zerotail.bench.restore_page import picture_of, section_of, write_page
 from zerotail.bench.restore_result import RefillMeasured, RestoreBench, RestoreCase, RestoreRow, SparkMeasured, Spread
 from zerotail.core.order import Runs
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("producers", [2, 4, 16])

@@ -21,6 +21,8 @@ from zerotail.core.restoration.journal import rest_of
 from zerotail.core.restoration.memory import plan_memory
 from zerotail.errors import Refused
 
+pytestmark = pytest.mark.fast
+
 A, B = ProducerNumber(1), ProducerNumber(2)
 
 

@@ -15,6 +15,8 @@ from zerotail.core.record import digest_column, encode_column
 from zerotail.core.restoration.proof import DifferentSegmentError, Proof
 from zerotail.errors import Broken
 
+pytestmark = pytest.mark.fast
+
 
 def batch_of(names: Sequence[Name], values: Sequence[bytes] | None = None) -> pa.RecordBatch:
     said = [value_of(name) for name in names] if values is None else list(values)

@@ -15,6 +15,8 @@ from zerotail.flow.stage import Stage
 from zerotail.handler import Emission, Given, Record, State
 from zerotail.restore.rebuild import Rebuild, state_digest
 
+pytestmark = pytest.mark.fast
+
 DAY = make_day(5, 300, producers=3)
 
 

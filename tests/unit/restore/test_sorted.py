@@ -14,6 +14,8 @@ from zerotail.core.record import digest_column, encode_column
 from zerotail.errors import Broken, Refused
 from zerotail.spark import restoring
 
+pytestmark = pytest.mark.fast
+
 DAY = make_day(5, 900, producers=3)
 RECORDED = SimpleNamespace(journal=DAY.journal, limits={EPOCH: None})
 PLACES: Any = {0: None}

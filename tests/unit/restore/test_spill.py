@@ -14,6 +14,8 @@ from zerotail.core.restoration import CacheLimit, bounded
 from zerotail.errors import Misused
 from zerotail.restore.spill import SpillFolder
 
+pytestmark = pytest.mark.fast
+
 A, B = ProducerNumber(1), ProducerNumber(2)
 
 

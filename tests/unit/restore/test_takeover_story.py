@@ -16,6 +16,8 @@ from zerotail.core.takeover import Strategy
 from zerotail.errors import Unfinished
 from zerotail.failover.takeover import Pipeline, take_over
 
+pytestmark = pytest.mark.fast
+
 OPENED = LINEAGE.opened(
     replace(
         ROW,

@@ -14,6 +14,8 @@ from zerotail.core.order import Order, Runs
 from zerotail.errors import Broken, Refused
 from zerotail.spark.task_errors import TaskError, errors_of_tasks, telling_errors
 
+pytestmark = pytest.mark.fast
+
 
 def failing(error: Exception) -> Iterator[int]:
     yield 1

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from zerotail.spark.kept_query import first_cause
+
+pytestmark = pytest.mark.fast
 
 PROXY = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "call.py", line 1, in on_batch

@@ -31,6 +31,8 @@ from zerotail.spark import running_follower
 from zerotail.spark.follower_query import Progress, lag_of
 from zerotail.spark.running_follower import RunningFollower
 
+pytestmark = pytest.mark.fast
+
 SETTLE, ZERO = StageName("settle"), PartitionNumber(0)
 STAGE = Stage(SETTLE, ZERO, TopicName("payments"), Ledger(BANK), "1", {BANK: 1})
 ONE = ProducerNumber(1)

@@ -13,6 +13,8 @@ from zerotail.errors import Refused
 from zerotail.spark import following
 from zerotail.spark.following import Following
 
+pytestmark = pytest.mark.fast
+
 
 def start(_checkpoint: str) -> NoReturn:
     raise Refused("another site is at work.")

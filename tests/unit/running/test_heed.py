@@ -5,6 +5,8 @@ from __future__ import annotations
 from threading import Event
 from typing import Any, cast
 
+import pytest
+
 from zerotail import ports
 from zerotail.core.emission import Lane
 from zerotail.core.gate import Asker, Release
@@ -18,6 +20,8 @@ from zerotail.core.identity import (
     epoch_of,
 )
 from zerotail.wiring import SiteAdapters, drive
+
+pytestmark = pytest.mark.fast
 
 LANE = Lane(ChannelName("bank"), PartitionNumber(0))
 ASKER = Asker(7, Timeline(1), epoch_of(1, 0))

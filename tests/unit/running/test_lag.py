@@ -11,6 +11,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from zerotail.core.identity import Offset, PartitionNumber
 from zerotail.spark.lag import last_offsets, records_between
 
+pytestmark = pytest.mark.fast
+
 
 def query(progress: Any) -> StreamingQuery:
     return cast(StreamingQuery, SimpleNamespace(lastProgress=progress))

@@ -10,6 +10,8 @@ from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, Stag
 from zerotail.postgres.feed import FeedPlace
 from zerotail.spark.instruction_source import NOBODY, InstructionReader, SerialRange
 
+pytestmark = pytest.mark.fast
+
 PLACES = [
     FeedPlace(
         ProducerNumber(number), PartitionNumber(0), StageName("settle"), Serial(0), 0, False, False, Serial(7), False

@@ -15,6 +15,8 @@ from zerotail.ports import End, Unreachable
 from zerotail.running import renewal
 from zerotail.running.renewal import through_renewals
 
+pytestmark = pytest.mark.fast
+
 OPENED = standing(2, phase=Phase.OPENED, durability=Durability.EXPOSED)
 RENEWED = standing(2, durability=Durability.EXPOSED)
 REPLACED = standing(2, WEST)

@@ -11,6 +11,8 @@ from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, Stag
 from zerotail.postgres.feed import FeedPlace
 from zerotail.spark.instruction_source import InstructionReader
 
+pytestmark = pytest.mark.fast
+
 OWED = 1000
 SENT = {"first": 11, "next": 21, "again": 0}
 

@@ -9,6 +9,8 @@ from zerotail.core.identity import Offset
 from zerotail.spark.running_stage import start_offset
 from zerotail.spark.stage_query import FROM_THE_BEGINNING
 
+pytestmark = pytest.mark.fast
+
 BOUNDS = (Offset(10), Offset(20))
 
 

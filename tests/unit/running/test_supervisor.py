@@ -18,6 +18,8 @@ from zerotail.ports import End, HeadRead, Standing
 from zerotail.running.supervisor import Supervisor
 from zerotail.spark.running_stage import reason_to_go
 
+pytestmark = pytest.mark.fast
+
 EAST, WEST = SiteName("east"), SiteName("west")
 FIRST, THIRD = epoch_of(1, 0), epoch_of(3, 0)
 NEVER_SECONDS = 30.0

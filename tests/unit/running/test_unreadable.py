@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from zerotail.core.identity import ProducerNumber, Serial, epoch_of
 from zerotail.core.record import HEADER_BYTES, Header, digest_of, encode
 from zerotail.spark.stage_query import _readable_part
+
+pytestmark = pytest.mark.fast
 
 
 def _table(*headers: bytes | None) -> pa.Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.fast
 
 _START = "import sys; sys.argv = ['daemon', 'pyspark.worker']; from zerotail.spark.daemon import main; main()"
 _THREAD = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start();"

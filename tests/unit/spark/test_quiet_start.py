@@ -12,6 +12,8 @@ import pytest
 from zerotail.errors import Unavailable
 from zerotail.spark.session import _said_into
 
+pytestmark = pytest.mark.fast
+
 
 def start() -> subprocess.Popen[bytes]:
     """A process that says something, and more when it is told to end."""

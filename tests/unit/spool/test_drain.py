@@ -20,6 +20,8 @@ from zerotail.spool.frame import Entry
 from zerotail.spool.sites import NotYet, Sites, Taken
 from zerotail.spool.status import observe_spool
 
+pytestmark = pytest.mark.fast
+
 
 class Ledger:
     """Instructions in memory: stores by identifier, as the database does."""

@@ -16,6 +16,8 @@ from zerotail.spool.frame import (
     scan,
 )
 
+pytestmark = pytest.mark.fast
+
 ENTRIES = [
     Entry(5, "c-1", 0, b'{"amount":1}', 1_700_000_000_000_000),
     Entry(6, "é" * 20, 3, b"", 1_700_000_000_000_001),

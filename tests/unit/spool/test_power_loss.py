@@ -15,6 +15,8 @@ from zerotail.spool import folder
 from zerotail.spool.aside import keep_aside, read_aside
 from zerotail.spool.spool import LEAST_LIMIT_BYTES
 
+pytestmark = pytest.mark.fast
+
 
 class Disk:
     """Remembers what `fsync` and `fdatasync` have made durable: contents by file, names by folder."""

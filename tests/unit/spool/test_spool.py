@@ -21,6 +21,8 @@ from zerotail.spool.folder import list_segments, note_drained, read_drained
 from zerotail.spool.spool import LEAST_LIMIT_BYTES
 from zerotail.spool.status import observe_spool
 
+pytestmark = pytest.mark.fast
+
 REAL_WRITE = os.write
 REAL_SYNC = os.fdatasync
 

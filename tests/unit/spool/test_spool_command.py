@@ -11,6 +11,8 @@ from zerotail import Spool
 from zerotail.config import load
 from zerotail.running.parts import plan_parts
 
+pytestmark = pytest.mark.fast
+
 CONFIG = """
 name: shop
 sites:

@@ -17,6 +17,8 @@ from zerotail.status.answers import SiteAnswers, Unanswered
 from zerotail.status.conclusion import Expected, conclude
 from zerotail.status.values import StageStatus, Status
 
+pytestmark = pytest.mark.fast
+
 NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=timezone(timedelta(hours=1)))
 EPOCH = EpochSeen(256, "east", 1, "gated", "live", NOON, "")
 HEAD = HeadSeen("settle", 0, 6, 250, 0.5, 0, None, 0.0)

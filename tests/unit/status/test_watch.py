@@ -15,6 +15,8 @@ from zerotail.status.answers import Unanswered
 from zerotail.status.observation import Question
 from zerotail.status.values import DatabaseStatus, GateStatus, KafkaStatus, SiteStatus, StageStatus, Status, Unknown
 
+pytestmark = pytest.mark.fast
+
 NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 EAST = SiteStatus("east", "active", KafkaStatus(1, 1, None), DatabaseStatus("primary", None, False, None, (), True))
 STAGE = StageStatus("settle", 0, None, 250, 10.0, 0, 0.0, 0, 0, 0, 0)
