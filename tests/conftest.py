@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from support import chapters, seeds, tiers
+from support.arena import Arena, open_arena
 from support.healing import heal
-from support.tiers import TIERS, require_tiers
+from support.lanes import Lanes, write_seconds
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.up import bring_up, take_down
 
@@ -22,14 +26,54 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    for tier, meaning in TIERS.items():
-        config.addinivalue_line("markers", f"{tier}: {meaning}")
+    for mark, meaning in {**tiers.TIERS, chapters.MARK: chapters.MEANING}.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}")
+    seeds.seed_property_tests()
+
+
+def pytest_report_header() -> str:
+    """The seed, before anything has failed."""
+    return seeds.told()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """No test outside the tiers."""
-    require_tiers(items)
+    tiers.require_tiers(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """No chapter without those before it."""
+    session.items[:] = chapters.with_earlier_chapters(session.items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    """Two lanes side by side."""
+    return Lanes(config, log)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A story that broke off is not gone on with."""
+    chapters.require_earlier_chapters(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say with each failure how to see it again."""
+    report = yield
+    chapters.remember_failure(item, report)
+    if report.failed:
+        report.sections.append(("to see it again", seeds.repeating(item.nodeid)))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The seed once more, where the eye ends; on demand, what each module took is written down."""
+    terminalreporter.write_line(seeds.told())
+    if "ZT_TEST_DURATIONS" in os.environ:
+        reports = [one for kind in ("passed", "failed", "error", "") for one in terminalreporter.getreports(kind)]
+        write_seconds((one.nodeid, one.duration) for one in reports if isinstance(one, pytest.TestReport))
 
 
 @pytest.fixture(scope="session")
@@ -47,8 +91,15 @@ def warm_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
 def lab(warm_lab: Layout) -> Iterator[Layout]:
     """The warm lab with everything running and the link open, before and after the test.
 
-    A test may kill, stop and cut. One that destroys a site or promotes a database brings up a lab of its own.
+    A test may kill, stop and cut. One that destroys a site or promotes a database does that in the arena.
     """
     heal(warm_lab)
     yield warm_lab
     heal(warm_lab)
+
+
+@pytest.fixture(scope="session")
+def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """Two sites that may be ruined; `arena.renewed()` is as good as new, for the one who asked last."""
+    with open_arena(Path(tmp_path_factory.mktemp("arena"))) as one:
+        yield one

@@ -6,11 +6,10 @@ import pytest
 
 from simulation.model import OneHop, TwoHops
 
-pytestmark = pytest.mark.fast
-
 TWO = (("A", 1), ("B", 1))
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize("receiver", ["R0", "R1", "R2"])
 def test_the_protocol_is_safe_in_every_interleaving_of_two_instructions(receiver: str) -> None:
     explored = OneHop(receiver, instructions=TWO).explore()
@@ -18,6 +17,7 @@ def test_the_protocol_is_safe_in_every_interleaving_of_two_instructions(receiver
     assert explored.states > 10_000
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("receiver", ["R1", "R2"])
 def test_the_protocol_is_safe_in_every_interleaving_of_three_instructions(receiver: str) -> None:
     explored = OneHop(receiver).explore()
@@ -25,6 +25,7 @@ def test_the_protocol_is_safe_in_every_interleaving_of_three_instructions(receiv
     assert explored.states > 1_000_000
 
 
+@pytest.mark.fast
 def test_a_receiver_that_remembers_nothing_gets_twice_only_what_is_listed_as_doubtful() -> None:
     # Intents are entries of the log, so there are far more states: two instructions are enough for every crash point.
     explored = OneHop("R3", instructions=TWO).explore()
@@ -32,6 +33,7 @@ def test_a_receiver_that_remembers_nothing_gets_twice_only_what_is_listed_as_dou
     assert OneHop("R3", "doubts are not listed").explore().wrong == "a message twice"
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize(
     ("bug", "receiver", "wrong"),
     [
@@ -51,6 +53,7 @@ def test_every_broken_rule_is_found(bug: str, receiver: str, wrong: str) -> None
     assert explored.story
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize(
     ("write_after", "orphans_dropped", "wrong"),
     [

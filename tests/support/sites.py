@@ -24,8 +24,7 @@ from zerotail.deadline import Deadline, wait_until
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, create_topic
 from zerotail.lab.database import dsn
-from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.up import bring_up, take_down
+from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import one_row, session
 
 NAME = "pair"
@@ -181,18 +180,14 @@ def two_sites(lab: Layout, folder: Path, **takeover: list[str]) -> Iterator[Site
 
 
 @contextmanager
-def working_sites(folder: Path, started: Sequence[str], instructions: int) -> Iterator[Sites]:
-    """A lab of its own with a flow that is at work in east, in which so many instructions have arrived."""
-    layout = bring_up(LabSettings(folder / "lab"))
-    try:
-        with two_sites(layout, folder) as sites:
-            for site in started:
-                sites.start(site)
-            sites.insert("east", instructions)
-            sites.wait_until_all_arrived("east")
-            yield sites
-    finally:
-        take_down(folder / "lab")
+def working_sites(lab: Layout, folder: Path, started: Sequence[str], instructions: int) -> Iterator[Sites]:
+    """A flow that is at work in east of a new lab, in which so many instructions have arrived."""
+    with two_sites(lab, folder) as sites:
+        for site in started:
+            sites.start(site)
+        sites.insert("east", instructions)
+        sites.wait_until_all_arrived("east")
+        yield sites
 
 
 def _content(lab: Layout, system: System, at: str, takeover: dict[str, list[str]]) -> dict[str, Any]:

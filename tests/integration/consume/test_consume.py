@@ -14,11 +14,12 @@ from threading import Event, Thread
 import pytest
 
 from support.consumers import PATIENCE_SECONDS, SESSION_MS, Consumers
+from support.seeds import seed_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
-SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
+SEED = seed_of("consume")
 _names = itertools.count(1)
 
 

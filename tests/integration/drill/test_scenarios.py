@@ -1,19 +1,22 @@
 """Disasters on real processes, one after the other on the same two sites: each is judged, and the judges find nothing.
 
-The sites change their roles from scene to scene and the history grows, so later scenes have a longer past. They are
-chosen so that each promise of the system breaks at least one of them when the code behind it is spoiled; see
-docs/drills.md.
+The sites change their roles from scene to scene and the history grows, so later scenes have a longer past. Which four
+scenes are played, against which class of receiver, comes from the seed of the run: every commit plays others, and
+`make nightly` plays all of them against all receivers.
 """
 
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.command import call
+from support.seeds import seed_of
+from zerotail.core.receiver import ReceiverClass
 from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS
 from zerotail.drill.theatre import Theatre
@@ -21,14 +24,15 @@ from zerotail.drill.theatre import Theatre
 pytestmark = pytest.mark.servers
 
 SETTINGS = DrillSettings(rate=300, rebuild_state=True, scale=0.3)
-SCENES = (
-    "kafka-loss",
-    "standby-loss",
-    "handover-under-load",
-    "site-loss-during-commit-wait",
-    "zombie-site",
-    "receiver-loses-answers",
-)
+ELSEWHERE = {
+    "acks": "Kafka alone, without sites",
+    "demo": "site-loss and the way back, played by `make nightly`",
+}
+CHANCE = random.Random(seed_of("drills"))
+DRAWN = [
+    (scene, CHANCE.choice(list(ReceiverClass)).value)
+    for scene in CHANCE.sample(sorted(SCENARIOS.keys() - ELSEWHERE.keys()), 4)
+]
 FIELDS = {
     *("schema", "scenario", "seed", "verdict", "lost", "duplicated", "reordered", "in_doubt", "submitted", "received"),
     *("detect_seconds", "promote_seconds", "takeover_seconds", "outage_seconds", "faults", "history", "report"),
@@ -42,11 +46,12 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
         yield theatre
 
 
-@pytest.mark.parametrize(("scene", "receiver"), [*((scene, "R2") for scene in SCENES), ("link-cut-then-loss", "R1")])
+@pytest.mark.parametrize(("scene", "receiver"), DRAWN)
 def test_nothing_is_lost_doubled_or_out_of_order_after(scene: str, receiver: str, theatre: Theatre) -> None:
-    result = theatre.play(SCENARIOS[scene], receiver, seed=1, folder=theatre.folder / scene)
+    result = theatre.play(SCENARIOS[scene], receiver, seed=seed_of(scene), folder=theatre.folder / scene)
     assert result.verdict == "passed", result.reasons
-    assert (result.lost, result.duplicated, result.reordered, result.in_doubt) == (0, 0, 0, 0)
+    assert (result.lost, result.duplicated, result.reordered) == (0, 0, 0)
+    assert result.in_doubt == 0 or receiver == ReceiverClass.R3.value, "only R3 lists doubts"
     assert all(fault.bit and fault.evidence for fault in result.faults)
     page = Path(result.report).read_text()
     assert "PASSED" in page

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.arena import Arena
 from support.sites import Sites, working_sites
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
+def sites(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     """Two sites with a flow that is at work in east; the tests of a module go on from where the one before ended."""
-    with working_sites(tmp_path_factory.mktemp("sites"), ("east", "west"), 100) as pair:
+    with working_sites(arena.renewed(), tmp_path_factory.mktemp("sites"), ("east", "west"), 100) as pair:
         yield pair

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
+from support.arena import Arena
 from support.command import Said, call
 from support.pair import gate_is_open
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import kill_target, start_target
-from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.up import bring_up, take_down
+from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import one_row, session
 from zerotail.postgres.position import read_position
 
@@ -24,22 +21,19 @@ _DROP = "select pg_drop_replication_slot(slot_name) from pg_replication_slots wh
 
 
 @pytest.fixture
-def broken(tmp_path: Path) -> Iterator[Layout]:
+def broken(arena: Arena) -> Layout:
     """West was away, and east no longer keeps the log that it needs."""
-    layout = bring_up(LabSettings(tmp_path / "lab"))
-    try:
-        assert kill_target(layout, "west.postgres").bit
-        with session(dsn(layout.database("east")), Deadline.after(30)) as east:
-            gone = "select not exists (select from pg_replication_slots where slot_name = 'west')"
-            wait_until(
-                "the slot is gone",
-                lambda: east.execute(_DROP.encode()) and one_row(east, gone)[0],
-                Deadline.after(30),
-            )
-        assert start_target(layout, "west.postgres").bit
-        yield layout
-    finally:
-        take_down(tmp_path / "lab")
+    layout = arena.renewed()
+    assert kill_target(layout, "west.postgres").bit
+    with session(dsn(layout.database("east")), Deadline.after(30)) as east:
+        gone = "select not exists (select from pg_replication_slots where slot_name = 'west')"
+        wait_until(
+            "the slot is gone",
+            lambda: east.execute(_DROP.encode()) and one_row(east, gone)[0],
+            Deadline.after(30),
+        )
+    assert start_target(layout, "west.postgres").bit
+    return layout
 
 
 def ask(layout: Layout, *words: str) -> Said:

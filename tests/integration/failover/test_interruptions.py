@@ -18,7 +18,7 @@ from zerotail.lab.fault import continue_target, cut_link, heal_link, kill_target
 from zerotail.lab.link import CutMode
 from zerotail.postgres.connection import one_row, session
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
 
 def killed(sites: Sites, act: str, to: str, step: str, when: str) -> None:

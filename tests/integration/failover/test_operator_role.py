@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from support.arena import Arena
 from support.flow import PATIENCE_SECONDS
 from support.sites import Sites, working_sites
 from zerotail.deadline import Deadline
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.postgres.connection import one_row, session
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
+def sites(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     """A pair with some history, whose operator logs in as one; its processes have begun with rights of their own."""
     folder: Path = tmp_path_factory.mktemp("sites")
-    with working_sites(folder, ("east", "west"), 20) as pair:
+    with working_sites(arena.renewed(), folder, ("east", "west"), 20) as pair:
         pair.kill("east")
         with session(pair.dsn("east"), Deadline.after(PATIENCE_SECONDS)) as primary:
             primary.execute("create role ada login in role zerotail_operator")

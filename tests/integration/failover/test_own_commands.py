@@ -9,18 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from support.arena import Arena
 from support.command import PROGRAM
 from support.running import is_alive
 from support.sites import Sites, two_sites
 from zerotail.core.identity import SiteName, epoch_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.fault import kill_target, start_target
-from zerotail.lab.layout import LabSettings
-from zerotail.lab.up import bring_up, take_down
 from zerotail.operate import adapters
 from zerotail.operate.command import Ended, run_command
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
 HANGING_SECONDS = 10.0
 """What a fence that hangs gets instead of its minutes; long enough to say that it was called."""
@@ -66,21 +65,18 @@ class Own:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+def own(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
     folder = tmp_path_factory.mktemp("own")
     (folder / "script.py").write_text(SCRIPT)
     script = [sys.executable, str(folder / "script.py")]
-    layout = bring_up(LabSettings(folder / "lab"))
+    layout = arena.renewed()
     promote = [*PROGRAM, "lab", "promote", "{site}", "--dir", layout.folder]
     commands = {
         "fence": [*script, "fence", "{site}", "{other}", "true"],
         "promote": [*script, "promote", "{site}", "{other}", *promote],
     }
-    try:
-        with two_sites(layout, folder, **commands) as sites:
-            yield Own(sites, folder)
-    finally:
-        take_down(folder / "lab")
+    with two_sites(layout, folder, **commands) as sites:
+        yield Own(sites, folder)
 
 
 def test_a_promotion_that_fails_leaves_a_takeover_that_can_be_resumed(own: Own) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
@@ -12,6 +11,7 @@ from threading import Thread
 import psycopg
 import pytest
 
+from support.arena import Arena
 from support.flow import PATIENCE_SECONDS, System, new_system
 from zerotail.core.epoch import Cut, Lineage, Phase
 from zerotail.core.head import Hint
@@ -23,9 +23,8 @@ from zerotail.kafka.log import TopicSettings
 from zerotail.kafka.producer import RecordSender
 from zerotail.lab.database import dsn
 from zerotail.lab.fault import cut_link, kill_target, start_target
-from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.layout import Layout
 from zerotail.lab.link import CutMode
-from zerotail.lab.up import bring_up, take_down
 from zerotail.ports import Batch, ChangeEpoch, Done, LogEnd, ReadLogEnd, Refused, SendRecords, StoreStart, Unreachable
 from zerotail.postgres import failover, tail
 from zerotail.postgres.connection import Connection, connect, one_row, session
@@ -40,14 +39,9 @@ PRODUCER = 901
 
 
 @pytest.fixture(scope="module")
-def warm_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
-    """Two sites of our own: a tail is everything that only one database has, whoever left it there."""
-    folder = tmp_path_factory.mktemp("parts") / "lab"
-    layout = bring_up(LabSettings(folder))
-    try:
-        yield layout
-    finally:
-        take_down(folder)
+def warm_lab(arena: Arena) -> Layout:
+    """A new lab: a tail is everything that only one database has, whoever left it there."""
+    return arena.renewed()
 
 
 @pytest.fixture(scope="module")

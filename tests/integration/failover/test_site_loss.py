@@ -17,7 +17,7 @@ from zerotail.errors import ZerotailError
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.postgres.connection import one_row, session
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
 TAKEN_OVER, BACK, ALONE = epoch_of(2, 1), epoch_of(3, 0), epoch_of(4, 0)
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from support.arena import Arena
 from support.command import call
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline, wait_until
@@ -22,8 +23,7 @@ from zerotail.drill.acts import STATEMENTS_LOGGED
 from zerotail.lab.database import dsn
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import continue_target, kill_target, stop_target
-from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.up import bring_up, take_down
+from zerotail.lab.layout import Layout
 from zerotail.operate.notebook import Note, Notebook, now
 from zerotail.postgres.connection import session
 from zerotail.postgres.lineage import read_standing
@@ -35,15 +35,10 @@ AFTER_SECONDS = 8.0
 LOOK = "statement: begin"
 
 
-@pytest.fixture(scope="module")
-def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
-    """Two sites of our own: one of them is lost."""
-    folder = tmp_path_factory.mktemp("watched") / "lab"
-    layout = bring_up(LabSettings(folder))
-    try:
-        yield layout
-    finally:
-        take_down(folder)
+@pytest.fixture
+def own_lab(arena: Arena) -> Layout:
+    """A new lab: one of its sites is lost."""
+    return arena.renewed()
 
 
 def configure(layout: Layout, **changes: Any) -> Path:
@@ -113,27 +108,23 @@ def test_a_short_silence_changes_nothing_and_a_long_one_takes_over(own_lab: Layo
         assert "west is active" in log.read_text()
 
 
-def test_what_was_begun_is_finished_although_the_other_site_answers(tmp_path: Path) -> None:
-    layout = bring_up(LabSettings(tmp_path / "lab"))
-    try:
-        east, west = SiteName("east"), SiteName("west")
-        notebook = Notebook(tmp_path / "notes")
-        with notebook.locked():
-            notebook.write(Note("takeover", west, east, "a plan", "somebody", (), now()))
-        promote(dsn(layout.database("west")), Deadline.after(60))
-        go_on_alone(layout, "insert into zerotail.epoch values (512, 'east', 1, 'exposed', 'live')")
-        config = configure(layout, automatic=True, after="1h")
-        with watching(config, tmp_path) as (watcher, log):
-            wait_until("it refuses", lambda: "east has gone on in epoch 512" in log.read_text(), Deadline.after(60))
-            assert not is_live(layout, "west")
-            go_on_alone(layout, "delete from zerotail.epoch where epoch = 512")
-            wait_until("west is live", lambda: is_live(layout, "west"), Deadline.after(60))
-            assert watcher.wait(30) == 0
-            assert "was begun and not finished" in log.read_text()
-        assert is_live(layout, "east"), "by what its own database says: it answers, and does not know yet"
-        assert notebook.find_unfinished(("takeover",)) is None
-    finally:
-        take_down(tmp_path / "lab")
+def test_what_was_begun_is_finished_although_the_other_site_answers(own_lab: Layout, tmp_path: Path) -> None:
+    east, west = SiteName("east"), SiteName("west")
+    notebook = Notebook(tmp_path / "notes")
+    with notebook.locked():
+        notebook.write(Note("takeover", west, east, "a plan", "somebody", (), now()))
+    promote(dsn(own_lab.database("west")), Deadline.after(60))
+    go_on_alone(own_lab, "insert into zerotail.epoch values (512, 'east', 1, 'exposed', 'live')")
+    config = configure(own_lab, automatic=True, after="1h")
+    with watching(config, tmp_path) as (watcher, log):
+        wait_until("it refuses", lambda: "east has gone on in epoch 512" in log.read_text(), Deadline.after(60))
+        assert not is_live(own_lab, "west")
+        go_on_alone(own_lab, "delete from zerotail.epoch where epoch = 512")
+        wait_until("west is live", lambda: is_live(own_lab, "west"), Deadline.after(60))
+        assert watcher.wait(30) == 0
+        assert "was begun and not finished" in log.read_text()
+    assert is_live(own_lab, "east"), "by what its own database says: it answers, and does not know yet"
+    assert notebook.find_unfinished(("takeover",)) is None
 
 
 def go_on_alone(layout: Layout, change: str) -> None:

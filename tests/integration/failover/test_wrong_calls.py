@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.arena import Arena
 from support.command import Said, call
 from support.flow import PATIENCE_SECONDS
 from support.sites import Sites, working_sites
@@ -22,7 +23,7 @@ from zerotail.operate.notebook import Note, Notebook, now
 from zerotail.postgres.connection import one_row, session
 from zerotail.postgres.promotion import promote
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
 FIRST, ALONE, WITH_LOSS = epoch_of(1, 0), epoch_of(2, 0), epoch_of(3, 1)
 UNFENCED = ("--accept-unfenced-site", "east")
@@ -30,9 +31,9 @@ KILL_THE_CALLER = [sys.executable, "-c", f"import os; os.kill(os.getppid(), {int
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
+def sites(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     """Two sites with a flow that has sent something; what waits at the standby is not needed."""
-    with working_sites(tmp_path_factory.mktemp("wrong"), ("east",), 20) as pair:
+    with working_sites(arena.renewed(), tmp_path_factory.mktemp("wrong"), ("east",), 20) as pair:
         yield pair
 
 

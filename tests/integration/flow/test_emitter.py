@@ -13,6 +13,7 @@ import pytest
 from support.emitting import Emitting, make_emitting
 from support.outside import Judge, Outside, http_outside, kafka_outside, postgres_outside, wait_for
 from support.running import kill_points
+from support.seeds import seed_of
 from zerotail.core.emission import Lane
 from zerotail.core.identity import EmissionNumber, PartitionNumber
 from zerotail.core.receiver import ReceiverClass
@@ -27,7 +28,7 @@ from zerotail.postgres.owed import read_backlogs
 pytestmark = pytest.mark.servers
 
 KILLS = 10
-SEED = 7
+SEED = seed_of("emitter")
 Make = Callable[..., Emitting]
 
 

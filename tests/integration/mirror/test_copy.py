@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from support.copiers import copy_all, flow_of, orders
 from support.mirrors import delete_topic, end_offset, make_topic, read, write
+from support.seeds import seed_of
 from zerotail.core.copying import Kind
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
 from zerotail.core.provenance import find_provenance
@@ -34,7 +35,7 @@ from zerotail.mirror.offsets import apply_positions, translate_group
 pytestmark = pytest.mark.nightly
 
 KILLS = int(os.environ.get("ZT_TEST_COPY_KILLS", "20"))
-SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
+SEED = seed_of("mirror copy")
 
 
 def ordered(

@@ -18,6 +18,7 @@ from support.mirrors import (
     wait_until_copied,
     write,
 )
+from support.seeds import seed_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.clusters import temporary_clusters
 from zerotail.lab.fault import kill_target, start_target
@@ -27,7 +28,7 @@ from zerotail.lab.link import CutMode, LinkControl
 pytestmark = pytest.mark.timeout(5400)
 
 KILLS = int(os.environ.get("ZT_TEST_MIRROR_KILLS", "12"))
-SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
+SEED = seed_of("mirror kills")
 BLOWS = ["worker"] * 6 + ["east.kafka", "west.kafka"] + ["link"] * 2 + ["jvm", "driver"]
 MIRROR = "  - {topology: active-passive, source: east, target: west, topics: [killed], topic_names: prefixed}\n"
 

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from support.mirrors import configuration, make_topic, partition_count, read, start_mirror, write
+from support.seeds import seed_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.clusters import temporary_clusters
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
 KILLS = int(os.environ.get("ZT_TEST_MAKER_KILLS", "5"))
-SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
+SEED = seed_of("maker kills")
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300 + 120 * KILLS)]
 
 MIRROR = (

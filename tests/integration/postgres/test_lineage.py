@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from support.arena import Arena
 from support.pair import ask_gate
 from zerotail.core.gate import Asker, Gate
 from zerotail.core.identity import Epoch, Lsn, epoch_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
 from zerotail.lab.fault import cut_link, destroy_site, heal_link
-from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.layout import Layout
 from zerotail.lab.link import CutMode
 from zerotail.lab.rejoin import rejoin_site
 from zerotail.lab.site import other_site, promote_site
-from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import one_row, session
 from zerotail.postgres.gate import observe_asker
 from zerotail.postgres.position import read_position
@@ -29,11 +27,9 @@ PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture
-def own_lab(tmp_path: Path) -> Iterator[Layout]:
-    """A lab of the test's own, since sites change their roles in it."""
-    layout = bring_up(LabSettings(tmp_path / "lab"))
-    yield layout
-    take_down(tmp_path / "lab")
+def own_lab(arena: Arena) -> Layout:
+    """A new lab, since sites change their roles in it."""
+    return arena.renewed()
 
 
 def patience() -> Deadline:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support.arena import Arena
 from support.command import Said, call
 from support.restoring import write_disordered
 from support.running import PATIENCE_SECONDS, Running
@@ -24,10 +25,9 @@ from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import admin_client, remove_topic
 from zerotail.lab.database import dsn
 from zerotail.lab.fault import kill_target
-from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.layout import Layout
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
-from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import session
 from zerotail.postgres.owed import observe_drained
 from zerotail.restore.configured import places_of
@@ -86,16 +86,15 @@ class Chain:
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
+def chain(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     folder = Path(tmp_path_factory.mktemp("chained"))
-    layout = bring_up(LabSettings(folder / "lab", example="two-stages", partitions=2))
+    layout = arena.renewed("two-stages", 2)
     system = Running(layout, layout.path / "east", "chained")
     find_code_beside(layout.path / "west" / "zerotail.yaml")
     try:
         yield Chain(layout, system, folder / "state")
     finally:
         system.end()
-        take_down(folder / "lab")
 
 
 def same_journal(chain: Chain, stage: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.arena import Arena
 from support.flow import PATIENCE_SECONDS
 from support.journal import superuser
 from support.restoring import write_disordered
@@ -27,9 +28,9 @@ STATE = "select sum(length(value)) from zerotail.state where stage = %s and part
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
+def sites(arena: Arena, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
     """Two sites with a flow that is at work in east; nothing follows in west."""
-    with working_sites(tmp_path_factory.mktemp("sites"), ("east",), 300) as pair:
+    with working_sites(arena.renewed(), tmp_path_factory.mktemp("sites"), ("east",), 300) as pair:
         yield pair
 
 

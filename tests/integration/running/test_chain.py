@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.arena import Arena
 from support.running import PATIENCE_SECONDS, Running, find_process, is_alive, reconcile
 from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber
@@ -22,10 +23,9 @@ from zerotail.deadline import Deadline
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import admin_client
 from zerotail.lab.example import EXAMPLE_FILES
-from zerotail.lab.layout import LabSettings, Layout
+from zerotail.lab.layout import Layout
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import PartitionTotals
-from zerotail.lab.up import bring_up, take_down
 from zerotail.postgres.connection import session
 from zerotail.postgres.outbox import read_messages
 
@@ -38,14 +38,9 @@ BETWEEN = "moves"
 
 
 @pytest.fixture(scope="module")
-def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
-    """Two sites of our own with the example of two stages."""
-    folder = tmp_path_factory.mktemp("chain") / "lab"
-    layout = bring_up(LabSettings(folder, example="two-stages", partitions=PARTITIONS))
-    try:
-        yield layout
-    finally:
-        take_down(folder)
+def own_lab(arena: Arena) -> Layout:
+    """A new lab with the example of two stages."""
+    return arena.renewed("two-stages", PARTITIONS)
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from support.arena import Arena
 from support.running import (
     Running,
     find_process,
@@ -21,28 +21,23 @@ from support.running import (
     running_system,
     trickle,
 )
+from support.seeds import seed_of
 from zerotail.lab.fault import kill_target, start_target
-from zerotail.lab.layout import LabSettings, Layout
-from zerotail.lab.up import bring_up, take_down
+from zerotail.lab.layout import Layout
 
 pytestmark = pytest.mark.servers
 
-SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
+SEED = seed_of("kills")
 ROUNDS = int(os.environ.get("ZT_TEST_KILLS", "1"))
 """1 is what CI runs, 30 kills in all; 10 are 300."""
 TARGETS = ["emitter"] * 7 + ["worker"] * 5 + ["driver"] * 2 + ["jvm"] * 1 + ["broker"] * 1
 POINTS = ("before-insert", "in-commit", "committed", "gated", "sent", "answered", "recorded")
 
 
-@pytest.fixture(scope="module")
-def own_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
-    """Two sites of our own: `reconcile` at the end looks at everything in them."""
-    folder = tmp_path_factory.mktemp("kills") / "lab"
-    layout = bring_up(LabSettings(folder))
-    try:
-        yield layout
-    finally:
-        take_down(folder)
+@pytest.fixture
+def own_lab(arena: Arena) -> Layout:
+    """A new lab: `reconcile` at the end looks at everything in it."""
+    return arena.renewed()
 
 
 def kill(system: Running, root: int, target: str) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from support.command import call
 from support.running import Running
+from support.seeds import seed_of
 from support.tracing import CHANGING_CALLS, FILE_CALLS, NETWORK_CALLS, SpoolProcess
 from zerotail import Spool, Submitter
 from zerotail.core.identity import PartitionNumber
@@ -26,7 +27,7 @@ from zerotail.postgres.feed import number_submissions
 from zerotail.postgres.registration import find_numbers
 from zerotail.spool.status import observe_spool
 
-SEED = int(os.environ.get("ZT_TEST_SEED", "7"))
+SEED = seed_of("spool")
 PRODUCER = "cards-spooled"
 _starts = itertools.count(1)
 
