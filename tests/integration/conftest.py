@@ -7,18 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from support.outside import Judge, Outside, http_outside, kafka_outside, postgres_outside, start_servers
 from zerotail.core.receiver import ReceiverClass
 from zerotail.deadline import Deadline
 from zerotail.lab.layout import Layout
 from zerotail.lab.ports import release_ports, reserve_ports
+from zerotail.spark.session import session_for_a_look
 
 KINDS: dict[str, tuple[Callable[[Any, ReceiverClass], Outside], ReceiverClass]] = {
     **{f"http-{one.value}": (http_outside, one) for one in ReceiverClass},
     **{f"kafka-{one.value}": (kafka_outside, one) for one in (ReceiverClass.R0, ReceiverClass.R1)},
     **{f"postgres-{one.value}": (postgres_outside, one) for one in (ReceiverClass.R0, ReceiverClass.R1)},
 }
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark to look with, for the whole session. Nobody ends it."""
+    with session_for_a_look() as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

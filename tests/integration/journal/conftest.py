@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from pyspark.sql import SparkSession
 
 from support.journal import Books, day_of, new_database
 from zerotail.lab.layout import Layout
-from zerotail.spark.session import session_for_a_look
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +20,3 @@ def day(warm_lab: Layout) -> tuple[str, str, Books]:
 def copy(warm_lab: Layout, day: tuple[str, str, Books]) -> Callable[[], str]:
     """Makes a copy of the day's database and answers its DSN."""
     return lambda: new_database(warm_lab, day[0])[1]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """One Spark for all tests here."""
-    with session_for_a_look() as session:
-        yield session

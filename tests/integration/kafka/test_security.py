@@ -16,6 +16,7 @@ from confluent_kafka.admin._scram import (
     UserScramCredentialUpsertion,
 )
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
 
 from zerotail.config import load
 from zerotail.core.identity import Epoch, PartitionNumber, ProducerNumber, Serial, SiteName, TopicName
@@ -33,7 +34,6 @@ from zerotail.lab.ports import release_ports, reserve_ports
 from zerotail.lab.up import take_down
 from zerotail.ports import Batch, Done, Polled, PollRecords, SendRecords
 from zerotail.running.prepare import cluster_of
-from zerotail.spark.session import session_for_a_look
 
 pytestmark = pytest.mark.servers
 
@@ -146,23 +146,22 @@ def read_by_librdkafka(cluster: Cluster) -> list[bytes]:
     return found
 
 
-def read_by_spark(cluster: Cluster) -> list[bytes]:
-    with session_for_a_look() as spark:
-        read = spark.read.format("kafka").options(subscribe=TOPIC, startingOffsets="earliest")
-        rows = read.options(**cluster.for_connector()).load().select("offset", "value").collect()
+def read_by_spark(spark: SparkSession, cluster: Cluster) -> list[bytes]:
+    read = spark.read.format("kafka").options(subscribe=TOPIC, startingOffsets="earliest")
+    rows = read.options(**cluster.for_connector()).load().select("offset", "value").collect()
     return [bytes(row["value"]) for row in sorted(rows, key=lambda row: row["offset"])]
 
 
-def test_both_clients_reach_a_guarded_broker_by_one_configuration(guarded: Guarded) -> None:
+def test_both_clients_reach_a_guarded_broker_by_one_configuration(guarded: Guarded, spark: SparkSession) -> None:
     cluster = guarded.cluster()
     assert ensure_topic(admin_client(cluster), TOPIC, TopicSettings(1, 1)) == 1
     sender = RecordSender(cluster)
     assert isinstance(sender.send(SendRecords(TOPIC, ZERO, records())), Done), sender.reason
     sender.close()
-    assert read_by_librdkafka(cluster) == read_by_spark(cluster) == list(records().values)
+    assert read_by_librdkafka(cluster) == read_by_spark(spark, cluster) == list(records().values)
 
 
-def test_both_clients_say_that_a_password_is_wrong(guarded: Guarded) -> None:
+def test_both_clients_say_that_a_password_is_wrong(guarded: Guarded, spark: SparkSession) -> None:
     cluster = guarded.cluster("guessed")
     with pytest.raises(Unavailable, match=r"Authentication failed.*invalid credentials"):
         ensure_topic(admin_client(cluster), TOPIC, TopicSettings(1, 1))
@@ -170,12 +169,12 @@ def test_both_clients_say_that_a_password_is_wrong(guarded: Guarded) -> None:
     assert not isinstance(sender.send(SendRecords(TOPIC, ZERO, records())), Done)
     assert "invalid credentials" in sender.reason
     with pytest.raises(Py4JJavaError, match=r"SaslAuthenticationException.*invalid credentials"):
-        read_by_spark(cluster)
+        read_by_spark(spark, cluster)
 
 
-def test_both_clients_refuse_a_broker_that_nobody_vouches_for(guarded: Guarded) -> None:
+def test_both_clients_refuse_a_broker_that_nobody_vouches_for(guarded: Guarded, spark: SparkSession) -> None:
     cluster = guarded.cluster(authority="stranger.pem")
     with pytest.raises(Unavailable, match="certificate verify failed"):
         ensure_topic(admin_client(cluster), TOPIC, TopicSettings(1, 1))
     with pytest.raises(Py4JJavaError, match="SslAuthenticationException"):
-        read_by_spark(cluster)
+        read_by_spark(spark, cluster)

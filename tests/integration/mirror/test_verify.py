@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,15 +18,8 @@ from zerotail.lab.layout import Layout
 from zerotail.mirror.comparison import Compared
 from zerotail.mirror.verification import verify_flow
 from zerotail.spark.mirror_verify import comparer
-from zerotail.spark.session import session_for_a_look
 
 pytestmark = pytest.mark.nightly
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with session_for_a_look() as session:
-        yield session
 
 
 def compared(lab: Layout, spark: SparkSession, topic: str) -> Compared:

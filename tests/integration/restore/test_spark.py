@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,9 @@ from zerotail.kafka.plain_writer import write_plainly
 from zerotail.lab.layout import Layout
 from zerotail.restore.place import read_recorded
 from zerotail.spark.restoring import records_in_order, records_sorted
-from zerotail.spark.session import session_for_a_look
 from zerotail.spark.task_errors import errors_of_tasks
 
 pytestmark = pytest.mark.nightly
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with session_for_a_look() as session:
-        yield session
 
 
 def disordered(lab: Layout, seed: int) -> list[Disaster]:
