@@ -5,7 +5,7 @@ BIN     := .venv/bin
 SEED    ?= 1
 CRASHES ?= 100000
 
-.PHONY: help setup demo test test-fast soak check bench simulate lock clean
+.PHONY: help setup demo test test-fast nightly check bench simulate lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 22
@@ -16,14 +16,14 @@ setup:           ## virtual environment, packages, Java, jars
 demo: setup      ## two real sites on this machine, one of them lost
 	@$(BIN)/zerotail demo
 
-test: setup      ## all tests but those that take minutes (make soak)
-	@$(BIN)/python -m pytest -m "fast or servers"
+test: check      ## everything that a change must pass, with real servers, in a quarter of an hour
+	@$(BIN)/python -m pytest -n 2 --durations 40 -m "fast or servers"
 
-soak: setup      ## the tests that take minutes: a Spark cluster with executors and workers killed, long kills, the demo
-	@$(BIN)/python -m pytest -m nightly
+test-fast: setup ## what starts no servers, in under 3 minutes
+	@$(BIN)/python -m pytest -n 2 --durations 40 -m fast
 
-test-fast: setup ## the tests that start no servers, in under 3 minutes
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m fast
+nightly: setup   ## everything else, up to 6 hours: all drills, long kills, clusters; goes on where it was broken off
+	@$(BIN)/python tools/nightly.py
 
 check: setup     ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .
