@@ -146,7 +146,7 @@ def compose(text: str, shown: str) -> tuple[Section, tuple[Problem, ...]]:
     """The tree that a YAML text describes, and the problems that leave it readable; else `Unreadable`."""
     tree, found = compose_value(text, shown)
     if tree is None:
-        raise _unreadable(shown, "is empty; `zerotail init` writes one to begin with")
+        raise _unreadable(shown, "is empty; `zerotail config schema` says what belongs in it")
     if not isinstance(tree, Section):
         raise _unreadable(shown, "must hold keys with values, such as `name: settlement`", _file_place(tree))
     return tree, found

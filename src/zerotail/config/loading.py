@@ -53,7 +53,7 @@ def find_configuration_file(path: str | Path | None = None, environment: Mapping
         raise Misused(
             f"there is no {FILE_NAME} in this folder, and no other configuration file was named.",
             code="ZT111",
-            tries=["zerotail init", "zerotail --config PATH …", f"export {FILE_VARIABLE}=PATH"],
+            tries=["zerotail config check --config PATH", f"export {FILE_VARIABLE}=PATH", "zerotail config schema"],
         )
     return Path(FILE_NAME)
 

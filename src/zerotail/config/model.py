@@ -216,17 +216,6 @@ class Mirror(Part):
         return self
 
 
-class Lab(Part):
-    """The two sites on one machine that `demo`, `lab` and `drill` start."""
-
-    bindir: field.FilePath | None = None
-    """Folder with the programs of PostgreSQL. Without it, those of the `lab` extra are used."""
-    brokers: Annotated[int, Field(ge=1, le=9), field.whole] = 1
-    """Kafka brokers at each site."""
-    latency_ms: Annotated[int, Field(ge=0, le=60_000), field.whole] = 0
-    """Delay between the sites, one way."""
-
-
 class Secrets(Part):
     """Where secrets may be kept."""
 
@@ -265,8 +254,6 @@ class Configuration(Part):
     """Flows of whole topics."""
     secrets: Secrets = Secrets()
     """Rules for secrets."""
-    lab: Lab = Lab()
-    """Two sites on one machine."""
 
     @property
     def preferred_site(self) -> SiteName:

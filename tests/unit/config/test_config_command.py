@@ -76,14 +76,14 @@ def test_check_lists_problems_and_exits_with_2(tmp_path: Path) -> None:
 def test_show_prints_values_origins_and_no_secret(tmp_path: Path) -> None:
     write(tmp_path, WITH_SECRET)
     code, out, err = run(
-        tmp_path, "show", "--origin", "--set", "lab.brokers=3", PW=CANARY, ZEROTAIL_SPARK__MASTER="yarn"
+        tmp_path, "show", "--origin", "--set", "objectives.lag=3s", PW=CANARY, ZEROTAIL_SPARK__MASTER="yarn"
     )
     assert (code, err) == (0, "")
     lines = [line.split("  # ") for line in out.splitlines() if "  # " in line]
     shown = {value.strip(): origin for value, origin in lines}
     assert shown["dsn: 'host=pg-east password=${env:PW}'"] == "zerotail.yaml:5:21"
     assert shown["master: yarn"] == "environment ZEROTAIL_SPARK__MASTER"
-    assert shown["brokers: 3"] == "flag --set"
+    assert shown["lag: 3s"] == "flag --set"
     assert shown["memory: 512MB"] == "default"
     code, out, _ = run(tmp_path, "show", "--json", "--origin", PW=CANARY)
     answer = json.loads(out)
@@ -111,7 +111,7 @@ def test_a_secret_in_plain_text_reaches_neither_screen_nor_trace(tmp_path: Path)
 def test_without_a_file_the_way_to_one_is_shown(tmp_path: Path) -> None:
     code, out, err = run(tmp_path, "check")
     assert (code, out) == (2, "")
-    assert "zerotail init" in err
+    assert "zerotail config check --config PATH" in err
 
 
 @pytest.mark.parametrize("setting", ["spark.master", "=x"])
@@ -144,7 +144,7 @@ mirrors:
   - {topology: active-passive, source: east, target: west, topics: [c]}
 restore: {memory: 1.5GiB}
 secrets: {folders: [more]}
-lab: {bindir: /usr/lib/postgresql, latency_ms: 40}
+objectives: {takeover: 90s, lag: 40ms}
 """
 ).replace("producers:\n  cards: {topic: payments}\n", "")
 

@@ -77,7 +77,6 @@ def keys_of_schema() -> Iterator[tuple[str, str, Any]]:
         "`spark`": definitions["Spark"],
         "`mirrors[]`": definitions["Mirror"],
         "`secrets`": definitions["Secrets"],
-        "`lab`": definitions["Lab"],
     }
     for section, described in sections.items():
         for key, value in described["properties"].items():

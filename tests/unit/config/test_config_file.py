@@ -57,7 +57,7 @@ def test_the_named_file_wins_over_the_variable_and_that_over_the_folder(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Misused, match=r"no zerotail\.yaml in this folder") as caught:
         find_configuration_file(None, {})
-    assert "zerotail init" in caught.value.tries
+    assert "zerotail config check --config PATH" in caught.value.tries
     write(tmp_path, RIGHT)
     assert find_configuration_file(None, {}) == Path("zerotail.yaml")
     assert find_configuration_file(None, {"ZEROTAIL_CONFIG": "other.yaml"}) == Path("other.yaml")

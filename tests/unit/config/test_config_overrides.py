@@ -52,15 +52,15 @@ def write_bare(folder: Path) -> Path:
 def test_every_value_has_an_origin(tmp_path: Path) -> None:
     path = write(tmp_path, RIGHT)
     mirrors = "[{topology: active-passive, source: east, target: west, topics: [a]}]"
-    found_origins = origins(load_with_origins(path, {"ZEROTAIL_LAB__BROKERS": "3", "ZEROTAIL_MIRRORS": mirrors}))
+    found_origins = origins(load_with_origins(path, {"ZEROTAIL_OBJECTIVES__LAG": "3s", "ZEROTAIL_MIRRORS": mirrors}))
     assert found_origins["mirrors[0].source"] == InEnvironment("ZEROTAIL_MIRRORS")
     assert found_origins["mirrors[0].engine"] == ByDefault()
     assert found_origins["name"] == InFile(str(path), 1, 7)
     assert found_origins["sites.west.database.dsn"] == InFile(str(path), 8, 21)
     assert found_origins["stages.settle.emits"] == InFile(str(path), 14, 69)
-    assert found_origins["lab.brokers"] == InEnvironment("ZEROTAIL_LAB__BROKERS")
+    assert found_origins["objectives.lag"] == InEnvironment("ZEROTAIL_OBJECTIVES__LAG")
     assert found_origins["restore.strategy"] == ByDefault()
-    assert str(found_origins["lab.brokers"]) == "environment ZEROTAIL_LAB__BROKERS"
+    assert str(found_origins["objectives.lag"]) == "environment ZEROTAIL_OBJECTIVES__LAG"
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_a_secret_in_plain_text_is_refused_and_not_repeated(tmp_path: Path, old:
 def test_an_error_of_the_model_itself_does_not_repeat_values() -> None:
     with pytest.raises(ValidationError) as caught:
         Configuration.model_validate(
-            {"name": f"{CANARY}/", "lab": {"brokers": CANARY, CANARY + "!": 1}, "sites": CANARY}
+            {"name": f"{CANARY}/", "objectives": {"lag": CANARY, CANARY + "!": 1}, "sites": CANARY}
         )
     assert caught.value.error_count() >= 3
     assert f"{CANARY}/" not in str(caught.value)
