@@ -75,9 +75,12 @@ def records_in_order(spark: SparkSession, places: Sequence[Place], *, check_valu
 
 
 def records_sorted(
-    spark: SparkSession, places: Sequence[Place], tasks: int = 2, *, check_values: bool = False
+    spark: SparkSession, places: Sequence[Place], tasks: int | None = None, *, check_values: bool = False
 ) -> DataFrame:
-    """The same, sorted: the rows come in the order of partition and position, over all tasks."""
+    """The same, sorted: the rows come in the order of partition and position, over all tasks.
+
+    Without `tasks` there are as many as Spark has cores (`spark.default.parallelism`).
+    """
     recorded = _require_records(places)
     records = read_topic(spark, places, recorded[0].topic)
     known = _by_partition(places)
@@ -88,7 +91,7 @@ def records_sorted(
         for number in range(1, len(_range_starts(one)) + 1)
     ]
     every = placed.union(spark.createDataFrame(heads, _PLACED))
-    ordered = every.repartitionByRange(tasks, "partition", "range")
+    ordered = every.repartitionByRange(tasks or spark.sparkContext.defaultParallelism, "partition", "range")
     ordered = ordered.sortWithinPartitions("partition", "range", "position")
     return ordered.mapInArrow(lambda batches: telling_errors(_proven(known, batches, check_values)), COLUMNS)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import spark_partition_id
 
 from support.command import call
 from support.journal import superuser
@@ -55,6 +56,17 @@ def test_a_changed_chain_ends_the_job_with_its_segment(lab: Layout, spark: Spark
     for frame in (records_in_order(spark, places), records_sorted(spark, places)):
         with pytest.raises(PySparkException, match="segment 4 of settle partition 1"):
             frame.collect()
+
+
+def test_a_sort_has_as_many_tasks_as_spark_has_cores_or_as_many_as_it_is_told(
+    lab: Layout, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disasters = make_disasters(lab, 67, TopicSettings(partitions=1, copies=1), segments=300, most=4)
+    write_log(disasters[0].place, disorder(disasters[0].taken, 67))
+    places = [disasters[0].place]
+    monkeypatch.setattr(type(spark.sparkContext), "defaultParallelism", 3)
+    for tasks, frame in ((3, records_sorted(spark, places)), (2, records_sorted(spark, places, tasks=2))):
+        assert frame.withColumn("task", spark_partition_id()).select("task").distinct().count() == tasks
 
 
 def test_an_empty_partition_with_a_journal_is_refused_before_the_job(lab: Layout, spark: SparkSession) -> None:
