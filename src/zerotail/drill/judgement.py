@@ -5,7 +5,7 @@ duplicated   messages that were accepted twice, or once more with other bytes, a
 reordered    messages that were accepted behind a later number, and were not listed as doubts
 in doubt     numbers that were listed because a receiver without memory may or may not have got them
 
-Two judges that share no code: these counts, and the rules of `docs/verdicts.md`. Either can fail a drill.
+Two judges: these counts, and the rules of `docs/verdicts.md`. Neither calls the other, and either can fail a drill.
 """
 
 from __future__ import annotations
