@@ -6,7 +6,7 @@ waiting for acknowledgements (the producer does). Which of the two is measured; 
     consumer   small fetches, many of them   fetch at least so much, and wait for it
                fetches as large as allowed   allow larger ones
                throttled                     the source's quota
-               none of these                 the source or the way to it: buffers, several instances
+               none of these                 the source or the way to it: buffers, more cores
     producer   small batches                 linger, and larger batches
                full batches                  larger ones still, more requests in flight
                retries                       the target's health

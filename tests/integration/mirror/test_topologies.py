@@ -1,4 +1,4 @@
-"""Each topology with each engine that can carry it, under a load, judged by `mirror verify`."""
+"""Each topology with one engine, under a load, judged by `mirror verify`."""
 
 from __future__ import annotations
 
