@@ -1,61 +1,82 @@
-"""What the documents say can be typed; what they link to is there; every error number is explained once."""
+"""What documents and messages say can be typed; what pages link to is there; an error number is explained once."""
 
 from __future__ import annotations
 
+import ast
 import re
-import shlex
-from pathlib import Path
 
-import click
 import pytest
 
-from zerotail.cli.frame import zerotail
+from support.documents import (
+    FENCED,
+    PAGES,
+    ROOT,
+    SOURCES,
+    anchors_of,
+    code_of,
+    find_command_fault,
+    find_texts,
+    name_of,
+    text_of,
+)
 
 pytestmark = pytest.mark.fast
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
-)
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
-_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"^(?:\$ )?zerotail ([a-z][^\n#|]*)", re.MULTILINE)
 _INLINE = re.compile(r"`zerotail ([a-z][^`\n]*)`")
-_LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
-_PLACEHOLDER = re.compile(r"[A-Z][A-Z_-]*$|…")
+_LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+_TOLD = re.compile(r"(?:`|Example:  )zerotail ([a-z][^`\n#|]*)")
 
 
-def page_name(page: Path) -> str:
-    return str(page.relative_to(ROOT))
+def find_commands(text: str) -> list[str]:
+    """The commands of a page, without `zerotail` in front."""
+    typed = [line for block in FENCED.findall(text) for line in _TYPED.findall(block)]
+    return [*typed, *_INLINE.findall(FENCED.sub("", text))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_every_command_in_the_documents_exists(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    typed = [line for block in _FENCED.findall(text) for line in _TYPED.findall(block)]
-    for written in [*typed, *_INLINE.findall(_FENCED.sub("", text))]:
-        words = shlex.split(written.split("    ")[0].strip().rstrip(".,;:"))
-        command: click.Command = zerotail
-        options = set()
-        for word in words:
-            if word.startswith("--"):
-                options.add(word.partition("=")[0])
-            elif isinstance(command, click.Group) and not _PLACEHOLDER.match(word):
-                found = command.get_command(click.Context(command), word)
-                assert found is not None, f"{page.name} says `zerotail {written}`, and there is no {word}"
-                command = found
-        known = {name for parameter in command.params for name in parameter.opts} | {"--help", "--debug"}
-        assert options <= known, f"{page.name} says `zerotail {written}`, which takes {sorted(known)}"
+def test_every_command_in_the_documents_exists() -> None:
+    faults = [
+        f"{name_of(page)}: {fault}"
+        for page in PAGES
+        for written in find_commands(text_of(page))
+        if (fault := find_command_fault(written))
+    ]
+    assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_every_link_between_the_documents_leads_somewhere(page: Path) -> None:
-    for target in _LINK.findall(page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def test_every_command_that_a_message_or_an_example_tells_to_type_exists() -> None:
+    faults = []
+    for source in SOURCES:
+        text = source.read_text(encoding="utf-8")
+        if "zerotail " not in text:
+            continue
+        tree = ast.parse(text)
+        told = [written for message in find_texts(tree) for written in _TOLD.findall(message)]
+        told += [
+            line.removeprefix("zerotail ")
+            for node in ast.walk(tree)
+            if isinstance(node, ast.keyword) and node.arg in {"tries", "epilog"}
+            for line in find_texts(node.value)
+            if line.startswith("zerotail ")
+        ]
+        faults += [f"{name_of(source)}: {fault}" for written in told if (fault := find_command_fault(written))]
+    assert not faults, "\n".join(faults)
+
+
+def test_every_link_between_the_documents_leads_somewhere() -> None:
+    faults = []
+    for page in PAGES:
+        for target, anchor in _LINK.findall(FENCED.sub("", text_of(page))):
+            where = page.parent / target if target else page
+            if not where.exists():
+                faults.append(f"{name_of(page)} links to {target}, which is not there")
+            elif anchor and anchor not in anchors_of(text_of(where)):
+                faults.append(f"{name_of(page)} links to {target}#{anchor}: no heading there gives that")
+    assert not faults, "\n".join(faults)
 
 
 def test_every_error_number_is_explained_and_means_one_thing() -> None:
-    explained = re.findall(r"^\| (ZT\d{3}) \|", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
+    explained = re.findall(r"^\| (ZT\d{3}) \|", text_of(ROOT / "docs" / "errors.md"), re.MULTILINE)
     assert len(explained) == len(set(explained))
     used = {number for source in SOURCES for number in re.findall(r"\bZT\d{3}\b", source.read_text(encoding="utf-8"))}
     assert used == set(explained)
@@ -63,7 +84,11 @@ def test_every_error_number_is_explained_and_means_one_thing() -> None:
 
 def test_every_make_target_in_the_documents_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for page in PAGES:
-        written = set(re.findall(r"`?\bmake ([a-z-]+)`?", page.read_text(encoding="utf-8")))
-        said = {word for word in written if f"`make {word}" in page.read_text() or f"\nmake {word}" in page.read_text()}
-        assert said <= targets, f"{page.name}: {said - targets}"
+    faults = [
+        f"{name_of(page)}: there is no make {target}"
+        for page in PAGES
+        for code in code_of(text_of(page))
+        for target in re.findall(r"^(?:\$ )?make ([a-z-]+)", code)
+        if target not in targets
+    ]
+    assert not faults, "\n".join(faults)

@@ -223,7 +223,7 @@ def _refusal(data: bytes) -> Refused:
         return Refused(
             f"a record has a {HEADER_NAME} header of version {version}; this program reads version {VERSION}",
             why="Leaving such a record out could lose an instruction.",
-            tries=["zerotail --version    at every site; the readers must not be older than the writers"],
+            tries=["zerotail version    at every site; the readers must not be older than the writers"],
         )
     if reserved != _NO_RESERVED:
         return Refused(f"a {HEADER_NAME} header has reserved bytes {reserved.hex()}; version {VERSION} has zeros there")

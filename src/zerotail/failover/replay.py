@@ -67,7 +67,7 @@ class Replay:
             f"the replay of {self.stage.name} partition {self.stage.partition} at segment {segment.segment} {what}",
             code="ZT441",
             why="The handler depends on more than it is given, or its code changed.",
-            tries=("zerotail check --handler", "zerotail journal verify"),
+            tries=("zerotail journal show    says which version made which segment", "zerotail journal verify"),
         )
 
 

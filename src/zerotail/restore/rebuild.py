@@ -97,7 +97,7 @@ class Rebuild:
                     f"{key!r} at segment {head.segment}",
                     code="ZT646",
                     why="Going live on it would send other messages than the site that was lost.",
-                    tries=["zerotail journal replay", "zerotail check --handler"],
+                    tries=["zerotail journal replay", "zerotail journal show    says which version made which segment"],
                 )
         return state_digest(self.state)
 

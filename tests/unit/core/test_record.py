@@ -153,7 +153,7 @@ def test_an_unknown_version_says_what_to_look_at_next() -> None:
     with pytest.raises(Refused) as refusal:
         decode(b"\x07" + encode(HEADER)[1:])
     assert refusal.value.why == "Leaving such a record out could lose an instruction."
-    assert refusal.value.tries[0].startswith("zerotail --version ")
+    assert refusal.value.tries[0].startswith("zerotail version ")
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(32)])
