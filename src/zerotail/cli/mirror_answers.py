@@ -93,7 +93,7 @@ class MirrorCanaryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class MirrorAdviseAnswer:
-    """`zerotail mirror advise`; `ok` when there is nothing to set otherwise."""
+    """`zerotail mirror advise`; `ok` when it is known that nothing has to be set otherwise."""
 
     ok: bool
     flow: str

@@ -154,7 +154,8 @@ def advise(name: str | None, source: str | None, seconds: float, path: str | Non
     """Does the consumer or the producer hold the mirror up, why, and what to set otherwise, with the numbers beside it.
 
     The mirror must run on this machine, under load. The kernel's network settings are read and judged, too; nothing is
-    changed. Exits with 1 when there is advice.
+    changed. Of MirrorMaker 2 nobody measures what it waits for: it is said how far it is behind. Exits with 1 when
+    there is advice, or when the mirror is behind and nobody knows why.
     """
     from zerotail.mirror.flows import clusters_of, require_flows
     from zerotail.mirror.network import network_advice, observe_network
@@ -171,10 +172,10 @@ def advise(name: str | None, source: str | None, seconds: float, path: str | Non
     if as_json:
         from zerotail.cli.mirror_answers import MirrorAdviseAnswer
 
-        print_json("mirror-advise", MirrorAdviseAnswer(not verdict.advice, flow.name, verdict, network))
+        print_json("mirror-advise", MirrorAdviseAnswer(verdict.is_well, flow.name, verdict, network))
     else:
         print_answer("\n".join(_told_verdict(flow.name, verdict, network, standing.lag_records)))
-    return 1 if verdict.advice else 0
+    return 0 if verdict.is_well else 1
 
 
 def _told_verdict(flow: str, verdict: Verdict, network: tuple[Advice, ...], lag: int) -> Iterator[str]:

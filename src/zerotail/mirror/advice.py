@@ -12,7 +12,7 @@ waiting for acknowledgements (the producer does). Which of the two is measured; 
                retries                       the target's health
                none of these                 the target or the way to it
 
-1. Nothing is advised to a mirror that keeps up.
+1. Nothing is advised to a mirror that keeps up; one that is behind is never said to, measured or not.
 2. Every piece of advice has the number beside it that speaks for it.
 3. Order is never given up for speed: no more requests in flight than an idempotent producer keeps in order.
 """
@@ -27,6 +27,8 @@ Side = Literal["consumer", "producer", "neither"]
 
 SMALL_FETCH_BYTES = 20_000
 SMALL_BATCH_BYTES = 8_000
+UNKNOWN = "unknown"
+"""The cause where nobody measured what the mirror waits for, as with MirrorMaker 2."""
 _MANY_FETCHES = 5.0
 _NEAR = 0.7
 _CLEAR = 0.55
@@ -71,21 +73,31 @@ class Verdict:
     why: str
     advice: tuple[Advice, ...]
 
+    @property
+    def is_well(self) -> bool:
+        """Whether it is known that nothing has to be set otherwise."""
+        return not self.advice and self.cause != UNKNOWN
+
 
 def advise(seen: Measured) -> Verdict:
     """The verdict."""
     worked = seen.reading_seconds + seen.sending_seconds
     rate = seen.copied / seen.seconds if seen.seconds else 0.0
-    if seen.lag_records <= max(1.0, rate) or not worked:
+    if seen.lag_records <= max(1.0, rate):
         why = f"it keeps up: {seen.lag_records:,} records behind at {rate:,.0f} a second"
         return Verdict("neither", "keeps up", why, ())
+    if not worked:
+        why = (
+            f"{seen.lag_records:,} records behind, and nobody says what it waits for: only a Spark mirror measures that"
+        )
+        return Verdict("neither", UNKNOWN, why, ())
     share = seen.reading_seconds / worked
     if share >= _CLEAR:
         return _consumer(seen, f"{share:.0%} of its time it waits for records of the source")
     if share <= 1 - _CLEAR:
         return _producer(seen, f"{1 - share:.0%} of its time it hands records to the target and waits for it")
     why = f"it waits for the source {share:.0%} of its time and for the target {1 - share:.0%}"
-    return Verdict("neither", "balanced", why, _more_instances(seen))
+    return Verdict("neither", "balanced", why, _more_cores(seen))
 
 
 def _consumer(seen: Measured, why: str) -> Verdict:
@@ -119,7 +131,7 @@ def _consumer(seen: Measured, why: str) -> Verdict:
         "4194304",
         f"fetch-size-avg {size:,.0f} is not small: the way from the source is slow",
     )
-    return Verdict("consumer", "slow source", f"{why}: the source, or the way to it", (buffers, *_more_instances(seen)))
+    return Verdict("consumer", "slow source", f"{why}: the source, or the way to it", (buffers, *_more_cores(seen)))
 
 
 def _producer(seen: Measured, why: str) -> Verdict:
@@ -148,10 +160,10 @@ def _producer(seen: Measured, why: str) -> Verdict:
         ),
         Advice("compression.type", seen.settings.get("compression.type", "none"), "lz4", because),
     )
-    return Verdict("producer", "slow target", f"{why}: the target, or the way to it", (*advice, *_more_instances(seen)))
+    return Verdict("producer", "slow target", f"{why}: the target, or the way to it", (*advice, *_more_cores(seen)))
 
 
-def _more_instances(seen: Measured) -> tuple[Advice, ...]:
+def _more_cores(seen: Measured) -> tuple[Advice, ...]:
     if seen.partitions <= seen.tasks:
         return ()
     because = f"{seen.partitions} partitions share {seen.tasks} tasks"

@@ -48,10 +48,18 @@ def test_the_side_that_waits_longest_is_named_with_its_cause(seen: Measured, sid
 
 
 def test_a_mirror_that_keeps_up_is_left_alone() -> None:
-    assert advise(measured(9, 1, lag=50)).advice == ()
+    for seen in (measured(9, 1, lag=50), measured(0, 0, lag=50)):
+        verdict = advise(seen)
+        assert (verdict.cause, verdict.advice, verdict.is_well) == ("keeps up", (), True)
 
 
-def test_more_instances_are_advised_only_where_partitions_wait_for_a_task() -> None:
+def test_a_mirror_that_is_behind_and_was_not_measured_is_not_said_to_keep_up() -> None:
+    verdict = advise(measured(0, 0, lag=5_000_000))
+    assert (verdict.side, verdict.cause, verdict.advice, verdict.is_well) == ("neither", "unknown", (), False)
+    assert verdict.why.startswith("5,000,000 records behind")
+
+
+def test_more_cores_are_advised_only_where_partitions_wait_for_a_task() -> None:
     assert "spark.master" in [one.setting for one in advise(measured(9, 1, fetch_size_avg=1e6)).advice]
     assert "spark.master" not in [one.setting for one in advise(measured(9, 1, tasks=8, fetch_size_avg=1e6)).advice]
 
