@@ -75,6 +75,11 @@ def test_every_link_between_the_documents_leads_somewhere() -> None:
     assert not faults, "\n".join(faults)
 
 
+def test_every_page_is_in_the_index() -> None:
+    listed = {target for target, _ in _LINK.findall(text_of(ROOT / "docs" / "README.md"))}
+    assert {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"} <= listed
+
+
 def test_every_error_number_is_explained_and_means_one_thing() -> None:
     explained = re.findall(r"^\| (ZT\d{3}) \|", text_of(ROOT / "docs" / "errors.md"), re.MULTILINE)
     assert len(explained) == len(set(explained))
