@@ -32,7 +32,13 @@ select producer.producer, head.partition, head.stage, coalesce((head.vector ->> 
  where producer.channel = '' and producer.name = any(%s)
  order by 1, 2
 """
-_FIND = "select serial from zerotail.instruction where producer = %s and id = %s"
+_FIND = """
+select serial, partition, partition = %s and value = %s from zerotail.instruction where producer = %s and id = %s
+"""
+_PARTITIONS = """
+select head.partition from zerotail.producer join zerotail.head on head.stage = producer.consumer
+ where producer.producer = %s
+"""
 _LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = %s"
 # What is known is asked row by row. `not exists` may become a join, and the planner of a database that was promoted a
 # moment ago, without statistics, would read the whole history for it. What is taken is found again by its place in the
@@ -44,23 +50,40 @@ with taken as (
          order by submitted_at, id limit %s) as next
      where waiting.ctid = next.ctid
     returning waiting.*
-), unheard as (
-    select * from taken where (select true from zerotail.instruction as known
-                                where known.producer = taken.producer and known.id = taken.id) is null
+), looked_up as (
+    select taken.*, known.serial, known.partition as other,
+           known.partition = taken.partition and known.value = taken.value as same
+      from taken left join lateral (
+           select serial, partition, value from zerotail.instruction as known
+            where known.producer = taken.producer and known.id = taken.id limit 1) as known on true
+), set_aside as (
+    insert into zerotail.set_aside (producer, partition, id, value, submitted_at, reason)
+    select producer, partition, id, value, submitted_at,
+           format('its identifier belongs to serial %%s of partition %%s', serial, other)
+      from looked_up where not same
 )
 insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at)
-select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at from unheard
+select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at
+  from looked_up where serial is null
 """
 _ROW_BY_ROW = "set local enable_seqscan = off"
 """A plan that was made for a short queue would read all of a long one for every piece."""
 
 
 def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
-    """Store an instruction and number it; one that is there already is found."""
-    found = connection.execute(_FIND.encode(), (effect.producer, effect.id)).fetchone()
-    if found is not None:
-        return Submitted(read_standing(connection), Serial(found[0]), read_position(connection))
+    """Store an instruction and number it; one that is there already is found.
+
+    Declined when its identifier belongs to another instruction, or the stage behind the producer has no such partition:
+    whoever is told a serial is told that it will be processed.
+    """
+    known = _find_same(connection, effect)
+    if known is not None:
+        return Submitted(read_standing(connection), known, read_position(connection))
     standing = require_live(connection, site)
+    partitions = partitions_of(connection, effect.producer)
+    if effect.partition not in partitions:
+        count = len(partitions)
+        raise Declined(f"there are {count} partitions, counted from 0, and {effect.partition} is none of them")
     serial = next_serial(connection, effect.producer, effect.partition)
     stored = connection.execute(
         b"insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, %s, %s, %s, %s) "
@@ -68,8 +91,25 @@ def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
         (effect.producer, effect.partition, serial, effect.id, effect.value),
     )
     if not stored.rowcount:  # somebody else submitted the same one meanwhile, and has it committed
-        serial = Serial(int(one_row(connection, _FIND, (effect.producer, effect.id))[0]))
+        serial = _find_same(connection, effect) or serial
     return Submitted(standing, serial, read_position(connection))
+
+
+def _find_same(connection: Connection, effect: Submit) -> Serial | None:
+    """The serial of this very instruction, if it is there."""
+    wanted = (effect.partition, effect.value, effect.producer, effect.id)
+    found = connection.execute(_FIND.encode(), wanted).fetchone()
+    if found is None:
+        return None
+    serial, partition, same = found
+    if not same:
+        raise Declined(f"its identifier belongs to another instruction, serial {serial} of partition {partition}")
+    return Serial(serial)
+
+
+def partitions_of(connection: Connection, producer: ProducerNumber) -> set[PartitionNumber]:
+    """The partitions of the stage that takes what this producer sends."""
+    return {PartitionNumber(number) for (number,) in connection.execute(_PARTITIONS.encode(), (producer,)).fetchall()}
 
 
 def next_serial(connection: Connection, producer: ProducerNumber, partition: PartitionNumber) -> Serial:
@@ -88,8 +128,9 @@ def number_submissions(connection: Connection, producer: ProducerNumber, partiti
 
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
     the very transaction that makes it an instruction. One whose id is an instruction already was inserted again by
-    somebody who did not hear the answer: it goes, as `submit` would find it. Declined in a database that was promoted
-    and has no epoch of its own yet: there a serial would be given out that a lost row had (decision 0010).
+    somebody who did not hear the answer: it goes, as `submit` would find it; with other bytes, or for another
+    partition, it is another instruction, and is set aside. Declined in a database that was promoted and has no epoch of
+    its own yet: there a serial would be given out that a lost row had (decision 0010).
     """
     require_own_timeline(connection)
     connection.execute(_ROW_BY_ROW.encode())

@@ -3,7 +3,8 @@
 The identifier decides. An entry whose identifier is an instruction of the producer already was stored before and its
 removal from the spool was not noted: it is passed over, and no serial is used up. Rows that were numbered are found in
 the same place, so it does not matter when the repeat comes. An identifier that is known with *other* bytes is another
-instruction under a used name: it is named, and the caller keeps it.
+instruction under a used name, and one for a partition that no stage has would never be taken: such entries are named,
+and the caller keeps them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from psycopg import DataError, IntegrityError
 from zerotail.core.identity import Lsn, PartitionNumber, ProducerNumber, SiteName
 from zerotail.ports import Result, Standing
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.feed import next_serial
+from zerotail.postgres.feed import next_serial, partitions_of
 from zerotail.postgres.lineage import require_live
 from zerotail.postgres.position import read_position
 from zerotail.postgres.registration import find_numbers
@@ -53,13 +54,15 @@ class SpooledRow(NamedTuple):
 
 
 class Stored(Result, frozen=True):
-    """All of them are instructions, but for those whose identifier belongs to other bytes."""
+    """All of them are instructions, but for those that were refused."""
 
     standing: Standing
     new: int
     """How many were not there before."""
-    different: tuple[int, ...]
-    """Which of the rows that were given are not stored, by their place."""
+    refused: tuple[int, ...]
+    """Which of the rows can never be stored, by their place: their identifier belongs to other bytes, or no stage has
+    their partition.
+    """
     position: Lsn
 
 
@@ -69,12 +72,16 @@ def store_rows(connection: Connection, site: SiteName, producer: str, rows: Sequ
     number = find_numbers(connection, [producer]).get(producer)
     if number is None:
         raise Declined(f"the database knows no producer {producer}; `zerotail run` registers it")
+    known = partitions_of(connection, number)
+    wanted = sorted({row.partition for row in rows} & known)
     try:
-        new = sum(_insert(connection, number, partition, rows) for partition in sorted({row.partition for row in rows}))
+        new = sum(_insert(connection, number, partition, rows) for partition in wanted)
     except (IntegrityError, DataError) as error:
         # Another session stored one of the identifiers meanwhile; the next look finds it.
         raise Declined(f"the rows were not taken: {error}") from error
-    return Stored(standing, new, _different(connection, number, rows), read_position(connection))
+    nowhere = {place for place, row in enumerate(rows) if row.partition not in known}
+    refused = tuple(sorted({*nowhere, *_different(connection, number, rows)}))
+    return Stored(standing, new, refused, read_position(connection))
 
 
 def _insert(connection: Connection, producer: ProducerNumber, partition: int, rows: Sequence[SpooledRow]) -> int:

@@ -53,8 +53,11 @@ class NormalDay(Parts):
             return UNREACHABLE
         if server.in_recovery:
             return READ_ONLY
-        serial = server.table("ids").get(effect.id)
-        if serial is not None:
+        known = server.table("ids").get(effect.id)
+        if known is not None:
+            serial, *stored = known
+            if stored != [effect.producer, effect.partition, effect.value]:
+                return ports.Refused("its identifier belongs to another instruction")
             return ports.Submitted(server.standing(), serial, server.position)
         lineage = server.lineage
         if not works_at(lineage, actor.site, Timeline(server.timeline)):
@@ -65,7 +68,7 @@ class NormalDay(Parts):
         serial = Serial(len(server.table("instructions").get(key, ())) + 1)
         writes: list[Write] = [
             (EXTEND, "instructions", key, ((effect.id, effect.value),)),
-            (SET, "ids", effect.id, serial),
+            (SET, "ids", effect.id, (serial, *key, effect.value)),
         ]
         result = ports.Submitted(server.standing(), serial, Lsn(server.position + 1))
         return self._store(actor, server, writes, result, wait=True)

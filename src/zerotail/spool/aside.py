@@ -1,4 +1,5 @@
-"""Entries that could not become instructions because their identifier belongs to other bytes.
+"""Entries that could not become instructions because their identifier belongs to other bytes, or no stage
+has their partition.
 
 They were acknowledged, so they are kept, durably, in a file of the folder until somebody has looked. The file holds
 groups of one entry, each with the sequence that it had; one that was set aside twice counts once.

@@ -2,7 +2,8 @@
 
 1. read entries that are durable here
 2. store them as instructions, and wait at the gate
-3. keep aside, durably, those whose identifier belongs to other bytes: they were acknowledged, so they are not dropped
+3. keep aside, durably, those whose identifier belongs to other bytes or whose partition does not exist: they were
+   acknowledged, so they are not dropped
 4. let them go: note how far it is drained, remove the files that nobody needs
 
 Killed between two steps, it does the same entries again: in 2 the identifiers are found, in 3 the sequence.
@@ -44,9 +45,9 @@ def drain_step(spool: Spool, sites: Takes) -> Step | NotYet | None:
     taken = sites.take(spool.producer, entries)  # 2
     if isinstance(taken, NotYet):
         return taken
-    keep_aside(spool.folder, taken.different)  # 3
+    keep_aside(spool.folder, taken.refused)  # 3
     spool.release(entries[-1].sequence)  # 4
-    return Step(len(entries), taken.new, len(taken.different))
+    return Step(len(entries), taken.new, len(taken.refused))
 
 
 class Draining:

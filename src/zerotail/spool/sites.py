@@ -25,11 +25,11 @@ _PATIENCE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Every entry is an instruction behind the gate, but for those that are `different`."""
+    """Every entry is an instruction behind the gate, but for those that are `refused`."""
 
     new: int
-    different: tuple[Entry, ...]
-    """Their identifier belongs to other bytes."""
+    refused: tuple[Entry, ...]
+    """Their identifier belongs to other bytes, or no stage has their partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Site:
             case Stored():
                 if run_to_end(pass_gate(stored.standing, stored.position), self._adapters) is None:
                     return NotYet(f"the other site has not confirmed what {self._name} stored")
-                return Taken(stored.new, tuple(entries[place] for place in stored.different))
+                return Taken(stored.new, tuple(entries[place] for place in stored.refused))
             case Refused():
                 return NotYet(f"{self._name}: {stored.reason}")
             case Unreachable() | Indefinite():

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.servers
 
 TABLES = (
     "epoch", "producer", "instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt",
-    "rejoined", "step", "process", "poison",
+    "rejoined", "step", "process", "poison", "set_aside",
 )  # fmt: skip
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "writer": {
@@ -41,6 +41,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
             "process",
             "poison",
             "producer",
+            "set_aside",
         },
         "update": {"head", "state", "request", "lane", "process", "poison"},
         "delete": {"submission", "state", "process"},
@@ -50,7 +51,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "operator": {
         "insert": {"epoch", "head", "rejoined", "step", "producer", "process", "lane"},
         "update": {"epoch", "head", "rejoined", "step", "doubt", "lane", "poison", "process", "submission"},
-        "delete": set(),
+        "delete": {"set_aside"},
         "truncate": set(),
     },
     "truncator": {"insert": set(), "update": set(), "delete": {"instruction", "segment", "outbox"}, "truncate": set()},

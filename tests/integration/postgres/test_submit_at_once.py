@@ -1,4 +1,6 @@
-"""Two clients submit one instruction at the same moment: it is stored once, and both learn its serial."""
+"""Two clients submit at the same moment under one identifier: the same instruction is stored once, and both learn its
+serial; of two different ones the second is refused.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import pytest
 from support.journal import CARDS, FIRST, SECOND
 from zerotail.core.identity import PartitionNumber, SiteName
 from zerotail.deadline import Deadline, wait_until
-from zerotail.ports import Submit, Submitted
+from zerotail.ports import Refused, Submit, Submitted
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.feed import submit
 from zerotail.postgres.transaction import Session
@@ -24,8 +26,23 @@ _BLOCKED = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'
 _STORED = "select count(*) from zerotail.instruction where producer = %s and id = 'same'"
 
 
-@pytest.mark.parametrize("second_partition", [FIRST, SECOND])
-def test_it_is_stored_once_and_both_learn_its_serial(database: str, second_partition: PartitionNumber) -> None:
+def test_it_is_stored_once_and_both_learn_its_serial(database: str) -> None:
+    serials = [answer.serial for answer in submitted_at_once(database, FIRST, b"1") if isinstance(answer, Submitted)]
+    assert len(serials) == 2
+    assert len(set(serials)) == 1
+
+
+@pytest.mark.parametrize(("second_partition", "second_value"), [(SECOND, b"1"), (FIRST, b"2")])
+def test_another_one_under_its_identifier_is_refused(
+    database: str, second_partition: PartitionNumber, second_value: bytes
+) -> None:
+    first, second = submitted_at_once(database, second_partition, second_value)
+    assert isinstance(first, Submitted)
+    assert second == Refused(f"its identifier belongs to another instruction, serial {first.serial} of partition 0")
+
+
+def submitted_at_once(database: str, second_partition: PartitionNumber, second_value: bytes) -> list[object]:
+    """The answers to two clients, of which the second has to wait for the first."""
     stored, go_on = Event(), Event()
 
     def then_wait(answer: Submitted) -> Submitted:
@@ -33,8 +50,8 @@ def test_it_is_stored_once_and_both_learn_its_serial(database: str, second_parti
         assert go_on.wait(PATIENCE)
         return answer
 
-    def ask(partition: PartitionNumber, then: Callable[[Submitted], Submitted]) -> object:
-        wanted = Submit(CARDS, partition, "same", b"1")
+    def ask(partition: PartitionNumber, value: bytes, then: Callable[[Submitted], Submitted]) -> object:
+        wanted = Submit(CARDS, partition, "same", value)
         with closing(Session(database)) as client:
             return client.write(lambda one: then(submit(one, wanted, SiteName("east"))))
 
@@ -42,16 +59,14 @@ def test_it_is_stored_once_and_both_learn_its_serial(database: str, second_parti
         connect(database, Deadline.after(PATIENCE)) as looking,
         ThreadPoolExecutor(2) as clients,
     ):
-        first = clients.submit(ask, FIRST, then_wait)
+        first = clients.submit(ask, FIRST, b"1", then_wait)
         assert stored.wait(PATIENCE)
-        second = clients.submit(ask, second_partition, lambda answer: answer)
+        second = clients.submit(ask, second_partition, second_value, lambda answer: answer)
         wait_until("the second client waits", lambda: is_blocked(looking), Deadline.after(PATIENCE))
         go_on.set()
         answers = [first.result(PATIENCE), second.result(PATIENCE)]
         assert one_row(looking, _STORED, (CARDS,)) == (1,)
-    serials = [answer.serial for answer in answers if isinstance(answer, Submitted)]
-    assert len(serials) == len(answers)
-    assert len(set(serials)) == 1
+    return answers
 
 
 def is_blocked(connection: Connection) -> bool:
