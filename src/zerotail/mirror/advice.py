@@ -4,11 +4,11 @@ A mirror that falls behind spends its time waiting for records (the consumer, or
 waiting for acknowledgements (the producer does). Which of the two is measured; why is read off the clients' metrics:
 
     consumer   small fetches, many of them   fetch at least so much, and wait for it
-               fetches as large as allowed   allow larger ones
+               fetches as large as allowed   allow larger ones, where less than 100 kB are allowed
                throttled                     the source's quota
                none of these                 the source or the way to it: buffers, more cores
     producer   small batches                 linger, and larger batches
-               full batches                  larger ones still, more requests in flight
+               full batches                  requests in flight (the most there may be), send buffer, compression
                retries                       the target's health
                none of these                 the target or the way to it
 
