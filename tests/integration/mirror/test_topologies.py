@@ -1,4 +1,4 @@
-"""Each topology with one engine, under a load, judged by `mirror verify`."""
+"""Topologies, each with one engine, under a load, judged by `mirror verify`."""
 
 from __future__ import annotations
 
