@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
@@ -118,6 +118,29 @@ def log_bounds(client: Admin, topic: TopicName, partitions: Iterable[int]) -> di
         raise _translated(client, topic, error) from error
     first, behind = ends
     return {partition: (first[partition], behind[partition]) for partition in first}
+
+
+def wait_until_readable(client: Admin, topic: TopicName, partition: int, deadline: Deadline) -> None:
+    """Wait until a reader of committed records sees all that the partition holds now.
+
+    A commit is answered when the coordinator has decided it; the marker that shows it to readers follows by itself. A
+    transaction that somebody else has left open in front of it is waited for, too.
+    """
+    place = TopicPartition(topic, partition)
+    _, behind = log_bounds(client, topic, [partition])[partition]
+
+    def readable() -> bool:
+        asked = client.list_offsets(
+            {place: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=_TIMEOUT_SECONDS,
+        )
+        return bool(asked[place].result().offset >= behind)
+
+    try:
+        wait_until(f"what partition {partition} of {topic} holds can be read", readable, deadline)
+    except KafkaException as error:
+        raise _translated(client, topic, error) from error
 
 
 def create_topic(client: Admin, topic: TopicName, wanted: TopicSettings) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from zerotail.core.identity import PartitionNumber, TopicName
+from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
+from zerotail.kafka.log import admin_client, wait_until_readable
 from zerotail.kafka.producer import SETTINGS, queue_records
 
 RECORDS_PER_TRANSACTION = 200_000
@@ -33,6 +35,7 @@ class OrderedWriter:
         self._topic, self._partition = topic, partition
         self._complaints = Complaints()
         self._failed: list[KafkaError] = []
+        self._admin = admin_client(cluster)
         self._waiting = 0
         self.written = 0
         """Records in committed transactions."""
@@ -74,15 +77,16 @@ class OrderedWriter:
         return self._waiting >= RECORDS_PER_TRANSACTION
 
     def commit(self) -> None:
-        """Make everything that was queued part of the log."""
+        """Make everything that was queued part of the log; returns when readers see it."""
         if not self._waiting:
             return
         try:
             self._client.commit_transaction(_TRANSACTION_SECONDS)
+            self.written += self._waiting
+            self._waiting = 0
+            wait_until_readable(self._admin, self._topic, self._partition, Deadline.after(_TRANSACTION_SECONDS))
         except (KafkaException, SystemError) as error:
             raise self._unfinished(error) from error
-        self.written += self._waiting
-        self._waiting = 0
 
     def close(self) -> None:
         """Take back what was not committed."""
