@@ -28,8 +28,8 @@ from zerotail.restore.refill import refill
 from zerotail.restore.report import Outcome, PartitionReport
 from zerotail.restore.run import run_restore
 from zerotail.restore.seen import Seen, plan_restore
-from zerotail.spark.application import open_session
 from zerotail.spark.restoring import records_in_order, records_sorted
+from zerotail.spark.session import session_for_a_look
 from zerotail.spark.task_errors import errors_of_tasks, telling_errors
 
 Rebuilds = Mapping[PartitionNumber, Rebuild]
@@ -65,15 +65,12 @@ def restore_with_spark(
             tries=["--strategy unbounded", "--strategy sort", "--engine local"],
         )
     rebuilds = {one.place.partition: make_rebuild(one) for one in connected} if make_rebuild is not None else {}
-    spark = open_session(configuration, "restore")
-    try:
-        with errors_of_tasks():
-            reports = _run_side_by_side(spark, others, wish, check_values)
-            for strategy in _THROUGH:
-                alike = [one for one in connected if one.plan.chosen is strategy]
-                reports += _read_through(spark, alike, rebuilds, check_values)
-    finally:
-        spark.stop()
+    settings = {key: value.reveal() for key, value in configuration.spark.settings.items()}
+    with session_for_a_look(configuration.spark.master, settings) as spark, errors_of_tasks():
+        reports = _run_side_by_side(spark, others, wish, check_values)
+        for strategy in _THROUGH:
+            alike = [one for one in connected if one.plan.chosen is strategy]
+            reports += _read_through(spark, alike, rebuilds, check_values)
     return tuple(sorted(reports, key=lambda report: report.plan.partition))
 
 
