@@ -8,8 +8,8 @@
    nobody knows: `Indefinite`, to be found out by reading.
 4. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
    the server's own time-outs do not fire then. It has no more patience for the first words on a new connection.
-5. SIGINT and SIGTERM are held back while COMMIT is under way: psycopg would turn them into a cancel, which leaves a
-   row behind that looks finished and is not.
+5. SIGINT, SIGTERM and SIGHUP, each of which ends a command by an exception, are held back while COMMIT is under way:
+   psycopg would turn that into a cancel, which leaves a row behind that looks finished and is not.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Timer, current_thread, main_thread
-from typing import TypeVar
+from types import FrameType
+from typing import Any, TypeVar
 
 import msgspec
 import psycopg
@@ -40,7 +41,7 @@ Work = Callable[[Connection], T]
 _CONNECT_SECONDS = 5.0
 _COMMIT = f"commit; {FLUSHED}".encode()
 """In one message: the position costs no journey of its own."""
-_HELD_BACK = {signal.SIGINT, signal.SIGTERM}
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 NO_TABLES = "our tables are missing"
 READ_ONLY = "the database is a standby"
@@ -189,12 +190,43 @@ def _cut(wire: socket.socket) -> None:
 
 @contextmanager
 def signals_held_back() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait for the end of the block."""
+    """Let SIGINT, SIGTERM and SIGHUP wait for the end of the block.
+
+    Not by a mask, which is a thread's own: with another thread there, such as the one of `cut_after`, the kernel gives
+    the signal to that one, and Python runs the handler in the main thread all the same.
+    """
     if current_thread() is not main_thread():
         yield  # Python runs handlers in the main thread only
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+    came: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+
+    # What is ignored stays so, and a handler that Python does not know could not be put back.
+    handlers = {number: signal.getsignal(number) for number in _HELD_BACK}
+    held = {number: handler for number, handler in handlers.items() if handler not in (None, signal.SIG_IGN)}
     try:
+        for number in held:
+            signal.signal(number, remember)
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with ExitStack() as behind:
+            behind.callback(_let_come, came)
+            for number, handler in held.items():
+                behind.callback(_put_back, number, handler)
+
+
+def _put_back(number: signal.Signals, handler: Any) -> None:
+    try:
+        signal.signal(number, handler)
+    except BaseException:  # of a handler that is back already: a signal came just now
+        signal.signal(number, handler)
+        raise
+
+
+def _let_come(numbers: Sequence[int]) -> None:
+    """All of them, although a handler may raise."""
+    with ExitStack() as each:
+        for number in reversed(numbers):
+            each.callback(signal.raise_signal, number)
