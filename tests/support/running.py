@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from support.backend_log import STATEMENTS_LOGGED
 from support.command import call
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.database import dsn
@@ -313,6 +314,7 @@ def kill_points(folder: Path) -> dict[str, str]:
     return {
         "ZT_KILL_POINTS": str(folder),
         "PYTHONPATH": os.pathsep.join([str(ours), os.environ.get("PYTHONPATH", "")]),
+        "PGOPTIONS": STATEMENTS_LOGGED,
     }
 
 

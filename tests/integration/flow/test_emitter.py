@@ -10,6 +10,7 @@ from threading import Event, Thread
 
 import pytest
 
+from support.backend_log import CLAIM, LANE, logging_backends, read_deaths, require_died_in_commit
 from support.emitting import Emitting, make_emitting
 from support.outside import Judge, Outside, http_outside, kafka_outside, postgres_outside, wait_for
 from support.running import kill_points
@@ -108,6 +109,26 @@ def test_an_emitter_killed_again_and_again_loses_and_repeats_nothing(emitting: M
         assert outsides[lane.channel].numbers(lane) == list(range(1, last + 1)), lane
     totals = judge.control.totals(deadline=Deadline.after(20))
     assert sum(totals.of(lane.channel, lane.partition).different_bytes for lane in one.given if "http" in lane[0]) == 0
+
+
+def test_an_emitter_killed_inside_a_commit_of_its_own_loses_and_repeats_nothing(
+    emitting: Make, judge: Judge, lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in kill_points(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    one = emitting("http-R2")
+    lane = one.lane("http-R2")
+    with logging_backends(lab, "east") as log:
+        for number, point in enumerate(("ClaimLane", "RecordAcknowledged")):
+            one.owe(values(100 * number + 1, 100))
+            (tmp_path / f"in-commit-of-{point}").touch()
+            assert one.start(wait=False).wait(60) == -signal.SIGKILL
+        claiming, recording = read_deaths(tmp_path)
+        require_died_in_commit(claiming, log, CLAIM)
+        require_died_in_commit(recording, log, LANE)
+    one.start()
+    wait_for("everything is acknowledged", lambda: all_acknowledged(one), seconds=60)
+    assert http_outside(judge, ReceiverClass.R2).numbers(lane) == list(range(1, 201))
 
 
 def test_a_receiver_without_memory_leaves_exactly_its_doubts_and_goes_on_when_they_are_settled(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.arena import Arena
+from support.backend_log import JOURNAL, LANE, logging_backends, read_deaths, require_died_in_commit
 from support.running import (
     Running,
     find_process,
@@ -29,9 +30,23 @@ pytestmark = pytest.mark.servers
 
 SEED = seed_of("kills")
 ROUNDS = int(os.environ.get("ZT_TEST_KILLS", "1"))
-"""1 is what CI runs, 30 kills in all; 10 are 300."""
+"""1 is what CI runs, 32 kills in all; 10 are 320."""
 TARGETS = ["emitter"] * 7 + ["worker"] * 5 + ["driver"] * 2 + ["jvm"] * 1 + ["broker"] * 1
-POINTS = ("before-insert", "in-commit", "committed", "gated", "sent", "answered", "recorded")
+POINTS = (
+    "before-insert",
+    "in-commit-of-Commit",
+    "committed",
+    "gated",
+    "sent",
+    "answered",
+    "in-commit-of-RecordAcknowledged",
+    "recorded",
+)
+WHO_DIES_IN_COMMIT = {
+    "Commit": ("zerotail.spark.daemon", JOURNAL),
+    "RecordAcknowledged": ("zerotail run emitter", LANE),
+}
+"""By what is carried out: which process that is, and what it has written."""
 
 
 @pytest.fixture
@@ -90,7 +105,10 @@ def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
     armed.mkdir()
     for name, value in kill_points(armed).items():
         monkeypatch.setenv(name, value)
-    with running_system(own_lab, tmp_path, "points", receiver="R1") as system:
+    with (
+        logging_backends(own_lab, "east") as log,
+        running_system(own_lab, tmp_path, "points", receiver="R1") as system,
+    ):
         system.start("all")
         system.wait_for_line("running stage")
         with trickle(system):
@@ -102,4 +120,10 @@ def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
         system.wait_until_all_arrived()
         system.require_exactly_once()
         assert len(list(armed.glob("*.done"))) == len(POINTS) * 2 * ROUNDS
+        deaths = read_deaths(armed)
+        assert sorted(death.effect for death in deaths) == sorted([*WHO_DIES_IN_COMMIT] * 2 * ROUNDS)
+        for death in deaths:
+            process, wrote = WHO_DIES_IN_COMMIT[death.effect]
+            assert process in death.command
+            require_died_in_commit(death, log, wrote)
         reconcile(system)

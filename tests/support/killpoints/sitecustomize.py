@@ -4,31 +4,46 @@ Python imports this module at the start of every interpreter whose path has this
 emitters. A test arms a point by making a file of its name in the folder ZT_KILL_POINTS; whoever reaches the point first
 takes the file away and is gone. A point `POINT.rest` is armed in the same way: whoever reaches it stays there until the
 file that it left, `POINT.rest.PID.done`, has been taken away.
+
+The point `in-commit-of-EFFECT` lies inside the COMMIT of the transaction that carries out this effect and no other. The
+server is asked to take its time with it, and whoever has its answer already lives on, to try with the next one. Who
+died there leaves in the file what `support/backend_log.py` needs to find the COMMIT in the server's own log.
 """
 
 from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
+import json
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 _LOOK_SECONDS = 0.05
+_SLOW_COMMIT = b"set local commit_delay = 100000; set local commit_siblings = 0"
+"""Microseconds between the commit's record and its way to the disk."""
+_INSIDE_SECONDS = 0.02
 FOLDER = os.environ.get("ZT_KILL_POINTS", "")
+carried = threading.local()
+"""`effect`: the name of what this thread carries out."""
 
 
-def reach(point: str) -> None:
-    """Die here if the point is armed, or rest here."""
+def reach(point: str, note: dict[str, Any] | None = None) -> None:
+    """Die here if the point is armed, and leave a note; or rest here."""
     resting = _take(f"{point}.rest")
     while resting is not None and resting.exists():
         time.sleep(_LOOK_SECONDS)
-    if _take(point) is not None:
+    taken = _take(point)
+    if taken is not None:
+        if note is not None:
+            command = Path("/proc/self/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            taken.write_text(json.dumps({"pid": os.getpid(), "command": command, "at": time.time(), **note}))
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -50,7 +65,11 @@ def patch_wiring(module: ModuleType) -> None:
     def carry_out(self: Any, effect: Any) -> Any:
         if isinstance(effect, ports.Commit):
             reach("before-insert")
-        answer = original(self, effect)
+        carried.effect = type(effect).__name__
+        try:
+            answer = original(self, effect)
+        finally:
+            carried.effect = ""
         if isinstance(effect, ports.Commit):
             reach("committed")
         if isinstance(effect, ports.AskGate) and isinstance(answer, GateAnswer):
@@ -65,17 +84,37 @@ def patch_wiring(module: ModuleType) -> None:
 
 
 def patch_psycopg(module: ModuleType) -> None:
-    """The point at which COMMIT is on its way, and nobody has heard of it."""
+    """The points at which the server is at a COMMIT, and nobody has heard of it."""
     original = module.Connection.execute
 
     def execute(self: Any, query: Any, *arguments: Any, **options: Any) -> Any:
-        if isinstance(query, bytes) and query.startswith(b"commit") and (Path(FOLDER) / "in-commit").exists():
-            self.pgconn.send_query(b"commit")
-            self.pgconn.flush()
-            reach("in-commit")
-        return original(self, query, *arguments, **options)
+        effect = getattr(carried, "effect", "")
+        point = f"in-commit-of-{effect}"
+        commits = isinstance(query, bytes) and query.startswith(b"commit")
+        if not effect or not commits or not (Path(FOLDER) / point).exists():
+            return original(self, query, *arguments, **options)
+        original(self, _SLOW_COMMIT)
+        note = {"effect": effect, "backend": self.pgconn.backend_pid}
+        return _dying(point, note, lambda: original(self, query, *arguments, **options))
 
     module.Connection.execute = execute
+
+
+def _dying(point: str, note: dict[str, Any], call: Callable[[], Any]) -> Any:
+    """The call's answer, unless it takes long enough to die meanwhile."""
+    answered = threading.Event()
+
+    def die() -> None:
+        if not answered.wait(_INSIDE_SECONDS):
+            reach(point, note)
+
+    killer = threading.Thread(target=die)
+    killer.start()
+    try:
+        return call()
+    finally:
+        answered.set()
+        killer.join()
 
 
 def patch_http(module: ModuleType) -> None:
