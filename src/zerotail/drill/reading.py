@@ -7,8 +7,7 @@ the journal can be compared.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -25,8 +24,9 @@ from zerotail.core.identity import (
     Serial,
     SiteName,
 )
-from zerotail.core.poison import Remedy
+from zerotail.core.poison import Decided, Remedy
 from zerotail.core.record import digest_of
+from zerotail.drill.chained import SegmentName, decisions_of
 from zerotail.drill.history import (
     AnyEvent,
     DivergentSegment,
@@ -57,6 +57,7 @@ class SiteRead:
 
     events: list[AnyEvent]
     segments: list[FinalSegment]
+    decided: dict[SegmentName, Sequence[Decided]]
 
 
 def read_producers(connection: Connection) -> dict[ProducerNumber, ProducerName]:
@@ -74,9 +75,12 @@ def read_site(connection: Connection, configuration: Configuration, site: str, r
         epochs = tuple(row.epoch for row in read_standing(connection).lineage.rows)
         events: list[AnyEvent] = list(_rows(connection, site, names, transforms))
         segments: list[FinalSegment] = []
+        decided: dict[SegmentName, Sequence[Decided]] = {}
         for stage in pipeline.stages:
             replay = Replay(stage, first_head(epochs[0], pipeline.producers[stage.name]))
-            segments += _journal(connection, site, stage, replay, names, transforms)
+            for taken, owed in _journal(connection, stage, replay, transforms):
+                segments.append(_segment(site, stage, taken, owed, names))
+                decided |= decisions_of(SiteName(site), stage.name, stage.partition, [taken])
             kept = connection.execute(_STATE, (stage.name, stage.partition), binary=True).fetchall()
             events += [
                 _state(site, replay, "database", dict(kept)),
@@ -84,7 +88,7 @@ def read_site(connection: Connection, configuration: Configuration, site: str, r
             ]
     events += segments
     events.append(FinalSite(site=SiteName(site), role=role, epochs=epochs))  # type: ignore[arg-type]
-    return SiteRead(events, segments)
+    return SiteRead(events, segments, decided)
 
 
 def divergent(theirs: list[FinalSegment], ours: list[FinalSegment]) -> Iterator[DivergentSegment]:
@@ -104,16 +108,6 @@ def divergent(theirs: list[FinalSegment], ours: list[FinalSegment]) -> Iterator[
             )
 
 
-def chained_bytes(segment: FinalSegment, numbers: Mapping[ProducerName, ProducerNumber]) -> bytes:
-    """The bytes that the chain covers: written anew from their description, not taken from the code that wrote them."""
-    version = segment.version.encode()
-    content = struct.pack("<QQQq", segment.epoch, segment.segment, segment.first_position, segment.decided_at)
-    content += struct.pack("<H", len(version)) + version
-    for run in segment.runs:
-        content += struct.pack("<IQI", numbers[run.producer], run.first_serial, run.count)
-    return content + b"".join(bytes.fromhex(digest) for digest in segment.inputs)
-
-
 def _rows(connection: Connection, site: str, names: Names, transforms: Transforms) -> Iterator[FinalInstruction]:
     for number, partition, serial, identifier, value in connection.execute(_ROWS, binary=True):
         name = names[ProducerNumber(number)]
@@ -129,15 +123,15 @@ def _rows(connection: Connection, site: str, names: Names, transforms: Transform
 
 
 def _journal(
-    connection: Connection, site: str, stage: Stage, replay: Replay, names: Names, transforms: Transforms
-) -> Iterator[FinalSegment]:
+    connection: Connection, stage: Stage, replay: Replay, transforms: Transforms
+) -> Iterator[tuple[Segment, Owed]]:
     after = SegmentNumber(0)
     while True:
         read = read_journal(connection, ReadJournal(stage.name, stage.partition, after, _SEGMENTS_AT_ONCE), transforms)
         if not isinstance(read, JournalRead) or not read.segments:
             return
         for segment, values in zip(read.segments, read.values, strict=True):
-            yield _segment(site, stage, segment, replay.apply(segment, values), names)
+            yield segment, replay.apply(segment, values)
         after = read.segments[-1].segment
 
 

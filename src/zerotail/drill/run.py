@@ -18,7 +18,6 @@ from zerotail.drill.checker import Expect, check
 from zerotail.drill.example import prepare_example
 from zerotail.drill.judgement import Counts, conclude, judge
 from zerotail.drill.page import write_page
-from zerotail.drill.reading import chained_bytes
 from zerotail.drill.record import record_of, told
 from zerotail.drill.rehearsal import CHANNEL, STAGE, Rehearsal, Tell
 from zerotail.drill.report import verdict_as_json, verdict_as_text
@@ -186,8 +185,8 @@ def _judge(rehearsal: Rehearsal, scenario: Scenario, judged: Judged, folder: Pat
     if scenario.is_planned:
         rehearsal.promise("a planned change leaves nothing in doubt", judged.counts.in_doubt == rehearsal.in_doubt)
     rehearsal.in_doubt = judged.counts.in_doubt
-    numbers = write_history(rehearsal, judged.attempts)
-    rehearsal.producers = {str(name): int(number) for name, number in numbers.items()}
+    chained = write_history(rehearsal, judged.attempts)
+    rehearsal.producers = {str(name): int(number) for name, number in chained.numbers.items()}
     judged.arrivals = tuple(
         read_arrivals(rehearsal.database, judged.attempts, StageName(STAGE), CHANNEL, rehearsal.scene_at)
     )
@@ -198,7 +197,7 @@ def _judge(rehearsal: Rehearsal, scenario: Scenario, judged: Judged, folder: Pat
         standby=False,
         fenced_process_limit=None,
     )
-    judged.checked = check(rehearsal.history, expect, content_of=lambda segment: chained_bytes(segment, numbers))
+    judged.checked = check(rehearsal.history, expect, content_of=chained)
     (folder / "verdict.txt").write_text(verdict_as_text(judged.checked))
     (folder / "verdict.json").write_text(json.dumps(verdict_as_json(judged.checked)) + "\n")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ from zerotail.core.identity import (
     StageName,
 )
 from zerotail.deadline import Deadline, wait_until
+from zerotail.drill.chained import ChainedBytes
 from zerotail.drill.history import (
     AnyEvent,
     ChannelClaimed,
@@ -80,8 +82,8 @@ class Clock:
         return round(unix_seconds * 1e9) - self._offset
 
 
-def write_history(rehearsal: Rehearsal, attempts: Iterable[Attempt]) -> dict[ProducerName, ProducerNumber]:
-    """Write everything that is known when the flow is drained; the numbers of the producers."""
+def write_history(rehearsal: Rehearsal, attempts: Iterable[Attempt]) -> ChainedBytes:
+    """Write everything that is known when the flow is drained; what the chains of its segments cover."""
     clock = Clock()
     with session(rehearsal.database, Deadline.after(_PATIENCE_SECONDS)) as active:
         names = read_producers(active)
@@ -92,8 +94,8 @@ def write_history(rehearsal: Rehearsal, attempts: Iterable[Attempt]) -> dict[Pro
     _write(rehearsal.history, "business", rehearsal.business.noted)
     _write(rehearsal.history, "receiver", (one for attempt in attempts for one in _attempt(attempt, clock)))
     _write(rehearsal.history, "databases", databases)
-    _write(rehearsal.history, "reader", [*read.events, *other])
-    return {name: number for number, name in names.items()}
+    _write(rehearsal.history, "reader", [*read.events, *other.events])
+    return ChainedBytes({name: number for number, name in names.items()}, read.decided | other.decided)
 
 
 def _write(folder: Path, recorder: str, events: Iterable[AnyEvent]) -> None:
@@ -191,7 +193,7 @@ def _doubts(active: Connection) -> Iterator[DoubtListed]:
         )
 
 
-def _other_site(rehearsal: Rehearsal, active: Connection, ours: SiteRead) -> list[AnyEvent]:
+def _other_site(rehearsal: Rehearsal, active: Connection, ours: SiteRead) -> SiteRead:
     """The site that is not active: a standby that has caught up, a deposed primary, or lost."""
     site = rehearsal.standby
     try:
@@ -199,13 +201,13 @@ def _other_site(rehearsal: Rehearsal, active: Connection, ours: SiteRead) -> lis
             standing = read_standing(other)
             if standing.timeline is not None:
                 theirs = read_site(other, rehearsal.configuration(site), site, "deposed")
-                return [*theirs.events, *divergent(theirs.segments, ours.segments)]
+                return replace(theirs, events=[*theirs.events, *divergent(theirs.segments, ours.segments)])
             (wanted,) = one_row(active, _WRITTEN)
             wait_until(
                 f"{site} has caught up",
                 lambda: int(one_row(other, _REPLAYED)[0]) >= wanted,
                 Deadline.after(_CATCH_UP_SECONDS),
             )
-            return read_site(other, rehearsal.configuration(site), site, "standby").events
+            return read_site(other, rehearsal.configuration(site), site, "standby")
     except Unavailable:
-        return [FinalSite(site=SiteName(site), role="lost")]
+        return SiteRead([FinalSite(site=SiteName(site), role="lost")], [], {})

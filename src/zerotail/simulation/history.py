@@ -6,7 +6,6 @@ lets the checker of drills decide, by the same rules and with the same code as f
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
@@ -32,6 +31,7 @@ from zerotail.core.identity import (
 from zerotail.core.poison import Decided, Decision, Remedy
 from zerotail.core.record import digest_of
 from zerotail.drill import history as drill
+from zerotail.drill.chained import ChainedBytes, SegmentName, decisions_of
 from zerotail.drill.checker import SIMULATED, check
 from zerotail.failover.replay import Replay
 from zerotail.simulation.judge import Watch
@@ -47,20 +47,12 @@ from zerotail.simulation.world import World
 def check_run(run: Run, watch: Watch) -> list[Violation]:
     """What the checker finds wrong with a finished run."""
     names = producer_names(run.world)
-    numbers = {name: number for number, name in names.items()}
-
-    decided = {
-        (server.site, *place, segment.segment): segment.decided
-        for server in run.world.servers.values()
-        for place, segments in server.table("segments").items()
-        for segment in segments
-    }
-
-    def content_of(segment: drill.FinalSegment) -> bytes:
-        name = (segment.site, segment.stage, segment.partition, segment.segment)
-        return chained_bytes(segment, numbers, decided[name])
-
-    verdict = check(history_of(run, watch), SIMULATED, content_of=content_of)
+    decided: dict[SegmentName, Sequence[Decided]] = {}
+    for server in run.world.servers.values():
+        for place, segments in server.table("segments").items():
+            decided |= decisions_of(server.site, place[0], place[1], segments)
+    chained = ChainedBytes({name: number for number, name in names.items()}, decided)
+    verdict = check(history_of(run, watch), SIMULATED, content_of=chained)
     return [Violation(violation.rule, violation.says) for violation in verdict.violations]
 
 
@@ -70,22 +62,6 @@ def producer_names(world: World) -> dict[ProducerNumber, ProducerName]:
     for number, lane in world.topology.inner.items():
         names[number] = drill.hop_producer("c", lane.partition)
     return names
-
-
-def chained_bytes(
-    segment: drill.FinalSegment, numbers: dict[ProducerName, ProducerNumber], decided: Sequence[Decided]
-) -> bytes:
-    """The bytes that the chain covers: written anew from the description, not taken from `core.chain`."""
-    version = segment.version.encode()
-    content = struct.pack("<QQQq", segment.epoch, segment.segment, segment.first_position, segment.decided_at)
-    content += struct.pack("<H", len(version)) + version
-    for producer, first, count in ((run.producer, run.first_serial, run.count) for run in segment.runs):
-        content += struct.pack("<IQI", numbers[producer], first, count)
-    content += b"".join(bytes.fromhex(digest) for digest in segment.inputs)
-    for place, decision in decided:
-        content += struct.pack("<IBI", place, 1 if decision.remedy is Remedy.SKIP else 2, len(decision.value))
-        content += decision.value
-    return content
 
 
 def history_of(run: Run, watch: Watch) -> list[drill.AnyEvent]:

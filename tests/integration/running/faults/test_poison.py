@@ -10,12 +10,19 @@ import pytest
 
 from support.command import call
 from support.running import Running
+from zerotail.config import load
+from zerotail.core.poison import Remedy
+from zerotail.deadline import Deadline
+from zerotail.drill.chained import ChainedBytes
+from zerotail.drill.checker import check
+from zerotail.drill.reading import read_producers, read_site
+from zerotail.postgres.connection import session
 
 pytestmark = pytest.mark.servers
 
 
 def test_a_stopped_partition_goes_on_when_it_is_decided_about_and_the_other_one_always(
-    system: Running, tmp_path: Path
+    system: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poisoned = json.dumps({"account": "account 1", "amount": 1, "poison": True}).encode()
     first = system.insert_value("cards", 0, poisoned)
@@ -49,6 +56,17 @@ def test_a_stopped_partition_goes_on_when_it_is_decided_about_and_the_other_one_
     assert system.words("stage")[0]["doing"] == "working"
     verified = call("journal", "verify", "--config", str(system.config), "--site", "east", "--stage", system.stage_name)
     assert verified.code == 0, verified
+    monkeypatch.syspath_prepend(system.folder)
+    _require_that_a_drill_would_find_the_chain_whole(system)
+
+
+def _require_that_a_drill_would_find_the_chain_whole(system: Running) -> None:
+    with session(system.database, Deadline.after(30)) as primary:
+        numbers = {name: number for number, name in read_producers(primary).items()}
+        read = read_site(primary, load(str(system.config)), "east", "active")
+    assert {decision.remedy for decided in read.decided.values() for _, decision in decided} == set(Remedy)
+    verdict = check(read.events, content_of=ChainedBytes(numbers, read.decided))
+    assert "S10" not in verdict.broken_rules, verdict.violations
 
 
 def _stopped_at(system: Running, serial: int) -> dict[str, Any]:
