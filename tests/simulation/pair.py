@@ -1,7 +1,7 @@
-"""A primary and its synchronous standby, as the truths about PostgreSQL need them: simulated, or real.
+"""A primary and its synchronous standby, simulated, as the truths about PostgreSQL need them.
 
-The body of `test_truths.py` speaks only to `Pair`, so that one and the same body pins the simulated
-database and the real one to the same facts.
+The body of `test_truths.py` speaks only to `Pair`. `tests/integration/postgres/test_truths.py` pins a real pair to the
+same facts, in a body of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Pair(Protocol):
     def begin_commit(self, row: str) -> None: ...
     def commit_locally(self, row: str) -> None: ...
     def outcome(self, row: str) -> Outcome: ...
-    def let_statement_timeout_pass(self, row: str) -> None: ...
     def cancel(self, row: str) -> None: ...
     def terminate(self, row: str) -> None: ...
     def kill_client(self, row: str) -> None: ...
@@ -83,9 +82,6 @@ class SimulatedPair:
         if not waiting.finished:
             return Outcome.WAITS
         return Outcome.SUCCESS if waiting.succeeded else Outcome.CONNECTION_LOST
-
-    def let_statement_timeout_pass(self, row: str) -> None:
-        """Nothing happens: the time-out does not fire during the wait."""
 
     def cancel(self, row: str) -> None:
         self._primary.cancel(self._session(row))

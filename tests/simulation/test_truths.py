@@ -35,13 +35,6 @@ def test_a_commit_returns_when_the_standby_has_flushed_it(pair: Pair) -> None:
     assert pair.gate_open("row")
 
 
-def test_a_statement_timeout_does_not_end_the_wait(pair: Pair) -> None:
-    _waiting(pair)
-    pair.let_statement_timeout_pass("row")
-    assert pair.outcome("row") is Outcome.WAITS
-    assert not pair.visible_on_primary("row")
-
-
 def test_a_cancelled_wait_shows_success_and_a_row_that_the_standby_lacks(pair: Pair) -> None:
     _waiting(pair)
     pair.cancel("row")
@@ -90,15 +83,6 @@ def test_a_restarted_primary_shows_rows_that_were_still_waiting(pair: Pair) -> N
     assert pair.visible_on_primary("row")
     assert not pair.visible_on_standby("row")
     assert not pair.gate_open("row")
-
-
-def test_an_error_at_commit_is_not_an_abort(pair: Pair) -> None:
-    _waiting(pair)
-    pair.crash_and_restart_primary()
-    pair.thaw_standby()
-    assert pair.outcome("row") is Outcome.CONNECTION_LOST
-    assert pair.visible_on_standby("row")
-    assert pair.gate_open("row")
 
 
 def test_a_later_commit_at_the_standby_vouches_for_everything_before_it(pair: Pair) -> None:

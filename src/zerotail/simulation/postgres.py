@@ -4,17 +4,17 @@ A server is a list of log entries; its tables are what the visible entries say. 
 its source's list, flushed, and has replayed a prefix of that. A *position* is the number of entries below
 it.
 
-What is modelled is what was measured on the real server and is pinned by the contract tests:
+What is modelled is what was measured on the real server and is pinned by `tests/integration/postgres/test_truths.py`:
 
 1. A commit that waits for the standby is in the local log but invisible, and holds its row locks.
 2. Cancelling the wait makes the row visible and the client sees success; terminating the session makes it
    visible and the client sees a lost connection; so does a crash and restart. Emptying the list of standbys
    shows all waiting rows at once, with success and without a word.
 3. A dead client does not end the wait: the row stays invisible until the standby has it.
-4. A time-out for statements does not fire during the wait.
-5. An error at commit is not an abort: the row may be there.
-6. Promotion keeps everything flushed and begins a new timeline; from then on nothing is confirmed to the old
+4. Promotion keeps everything flushed and begins a new timeline; from then on nothing is confirmed to the old
    primary. The old primary's own entries beyond that point exist nowhere else.
+
+Time-outs of statements, Ctrl-C at a client and disks that fail under a commit are pinned on the real server only.
 """
 
 from __future__ import annotations

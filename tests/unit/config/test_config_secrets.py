@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -97,24 +98,41 @@ def test_a_secret_prints_as_hidden_in_every_way(tmp_path: Path) -> None:
     assert f"{secret:>10}" == "  [hidden]"
 
 
+CALLED_WITH: tuple[tuple[object, ...], ...] = (
+    (),
+    (1,),
+    ("",),
+    (">10",),
+    (object(),),
+    ({},),
+    (None, None),
+    ("written", "changed"),
+)
+REVEALING = {"reveal"}
+MAKING_ANEW = {"__init__", "__class__", "__new__", "__init_subclass__"}
+"""These take a secret's parts and answer with nothing of it."""
+
+
+def answers_of(make: Callable[[], Secret]) -> Iterator[tuple[str, str]]:
+    """What each method of a fresh secret says when it is called with this and that, and each attribute as it is."""
+    for name in sorted(set(dir(Secret)) - REVEALING - MAKING_ANEW):
+        yield name, str(getattr(make(), name))
+        for arguments in CALLED_WITH:
+            try:
+                yield f"{name}{arguments}", str(getattr(make(), name)(*arguments))
+            except Exception as error:  # noqa: BLE001 (a complaint is an answer like any other)
+                yield f"{name}{arguments}", f"{error!r} {error.__cause__!r}"
+
+
 @given(st.text(min_size=8, alphabet=st.characters(codec="utf-8", exclude_characters="\0")))
 @settings(deadline=None)
 def test_no_method_of_a_secret_but_reveal_leaks_the_value(value: str) -> None:
-    secret = Secret("${env:PW}", keeper=Keeper({"PW": "%" + value}, Path("/")))
-    assert secret.reveal() == "%" + value
-    for name in dir(secret):
-        if name in (
-            "reveal",
-            "__reduce__",
-            "__reduce_ex__",
-            "__getstate__",
-            "__dir__",
-            "__doc__",
-            "__module__",
-        ):
-            continue
-        member = getattr(secret, name)
-        assert "%" + value not in str(member)
+    keeper = Keeper({"PW": "%" + value}, Path("/"))
+    assert Secret("${env:PW}", keeper=keeper).reveal() == "%" + value
+    answers = dict(answers_of(lambda: Secret("${env:PW}", keeper=keeper)))
+    assert answers["__str__()"] == answers["__repr__()"] == "[hidden]"
+    for call, answer in answers.items():
+        assert "%" + value not in answer, call
 
 
 def test_a_pickled_secret_is_looked_up_again_where_it_arrives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -166,13 +167,19 @@ def test_the_site_that_took_entries_last_is_asked_first(tmp_path: Path) -> None:
     assert sites.take("cards", []) == NotYet("the database of west does not answer; east: this site is not live")
 
 
-def test_status_answers_in_both_forms(folder: Path) -> None:
+def test_status_answers_in_both_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, now = tmp_path / "queue", time.time_ns()
+    with Spool(folder, "cards") as spool:
+        for number in range(1, 6):
+            monkeypatch.setattr(time, "time_ns", lambda number=number: now - (6 - number) * 1_000_000_000_000)
+            spool.put(f"c-{number}", b"%d" % number)
+    monkeypatch.undo()
     answer = call("spool", "status", str(folder), "--json").answer("spool-status")
     assert answer["ok"]
     seen = answer["spool"]
     assert (seen["producer"], seen["waiting"], seen["drained"], seen["last_sequence"]) == ("cards", 5, 0, 5)
     assert seen["used_by"] is None
-    assert seen["oldest_seconds"] >= 0
+    assert 5_000 <= seen["oldest_seconds"] < 6_000
     said = call("spool", "status", str(folder))
     assert said.code == 0
     assert "5 entries wait" in said.out
