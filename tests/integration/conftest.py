@@ -10,10 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.outside import Judge, Outside, http_outside, kafka_outside, postgres_outside, start_servers
+from support.simulated_outside import simulated_outside
 from zerotail.core.receiver import ReceiverClass
 from zerotail.deadline import Deadline
 from zerotail.lab.layout import Layout
 from zerotail.lab.ports import release_ports, reserve_ports
+from zerotail.simulation.outside import Kind
 from zerotail.spark.session import session_for_a_look
 
 KINDS: dict[str, tuple[Callable[[Any, ReceiverClass], Outside], ReceiverClass]] = {
@@ -21,6 +23,7 @@ KINDS: dict[str, tuple[Callable[[Any, ReceiverClass], Outside], ReceiverClass]] 
     **{f"kafka-{one.value}": (kafka_outside, one) for one in (ReceiverClass.R0, ReceiverClass.R1)},
     **{f"postgres-{one.value}": (postgres_outside, one) for one in (ReceiverClass.R0, ReceiverClass.R1)},
 }
+SIMULATED = "simulated-"
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +62,9 @@ def servers_outside(warm_lab: Layout) -> Layout:
 @pytest.fixture
 def outside(request: pytest.FixtureRequest) -> Outside:
     """The kind and class that the test names."""
+    if request.param.startswith(SIMULATED):
+        kind, receiver_class = request.param.removeprefix(SIMULATED).split("-")
+        return simulated_outside(Kind(kind), ReceiverClass(receiver_class))
     make, receiver = KINDS[request.param]
     place = request.getfixturevalue("judge" if make is http_outside else "servers_outside")
     return make(place, receiver)

@@ -15,7 +15,8 @@ from support.seeds import seed_of
 from zerotail.core.receiver import ReceiverClass
 from zerotail.simulation.__main__ import main
 from zerotail.simulation.campaign import Failure, campaign, run_plan
-from zerotail.simulation.exhaustive import exhaust, smallest
+from zerotail.simulation.exhaustive import EVERY_RECEIVER, exhaust, smallest
+from zerotail.simulation.outside import CLAIMED_BACK, CLAIMED_ONLY, OVERLAP, Kind
 from zerotail.simulation.plan import Plan, draw
 from zerotail.simulation.shrink import shrink, tell
 
@@ -35,6 +36,9 @@ def test_no_rule_breaks_in_some_thousand_crashes_and_rare_states_are_reached() -
     assert tally.crashes >= 16_000
     assert tally.checked > 0
     assert {
+        CLAIMED_BACK,
+        CLAIMED_ONLY,
+        OVERLAP,
         "doubt settled by an operator",
         "process superseded",
         "request arrived late",
@@ -54,9 +58,9 @@ def test_the_checker_agrees_with_the_quick_judge_on_clean_runs() -> None:
 
 
 @pytest.mark.fast
-@pytest.mark.parametrize("receiver", list(ReceiverClass))
-def test_every_crash_point_of_a_small_run_is_survived(receiver: ReceiverClass) -> None:
-    tally = exhaust(smallest(receiver), 1)
+@pytest.mark.parametrize(("receiver", "kind"), EVERY_RECEIVER)
+def test_every_crash_point_of_a_small_run_is_survived(receiver: ReceiverClass, kind: Kind) -> None:
+    tally = exhaust(smallest(receiver, kind=kind), 1)
     assert tally.runs > 300
     assert not tally.failures, _told(tally.failures)
 

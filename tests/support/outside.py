@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -30,7 +30,7 @@ from zerotail.kafka.cursor import SETTINGS
 from zerotail.kafka.log import TopicSettings, admin_client, create_topic
 from zerotail.kafka.topic import Place
 from zerotail.lab.database import dsn
-from zerotail.lab.fault import continue_target, start_target, stop_target
+from zerotail.lab.fault import continue_target, kill_target, start_target, stop_target
 from zerotail.lab.layout import Layout
 from zerotail.lab.part import accepts_connections
 from zerotail.lab.receiver import MessageAttempt, ReceiverControl, Verdict
@@ -40,7 +40,7 @@ from zerotail.postgres.receipt import insert_into, receiver_schema
 
 EAST = SiteName("east")
 TOPIC = TopicName("statements")
-PARTITIONS = 40
+PARTITIONS = 64
 _partitions: dict[str, Iterator[int]] = {}
 
 Arrived = list[tuple[int, bytes]]
@@ -83,6 +83,15 @@ class Judge:
         assert self.process is not None
         self.process.wait()
 
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Killed, and started again behind the block."""
+        self.kill()
+        try:
+            yield
+        finally:
+            self.start()
+
     @property
     def control(self) -> ReceiverControl:
         """The judge's side."""
@@ -115,6 +124,8 @@ class Outside:
     """What had an effect, in order: the number, and the value or its digest."""
     freeze: Callable[[], object]
     thaw: Callable[[], object]
+    down: Callable[[], AbstractContextManager[None]]
+    """Its server is killed, and is there again behind the block, with what it knew."""
 
     def lane(self) -> Lane:
         """A lane of its own for one test."""
@@ -148,6 +159,7 @@ def http_outside(judge: Judge, receiver: ReceiverClass) -> Outside:
         judge.arrived,
         lambda: judge.signal(signal.SIGSTOP),
         lambda: judge.signal(signal.SIGCONT),
+        judge.down,
     )
 
 
@@ -161,7 +173,12 @@ def kafka_outside(lab: Layout, receiver: ReceiverClass) -> Outside:
 
     def arrived(lane: Lane) -> Arrived:
         read = read_topic(bootstrap, lane)
-        return list(dict(reversed(read)).items())[::-1] if receiver is ReceiverClass.R1 else read
+        if receiver is ReceiverClass.R0:
+            return read
+        first: dict[int, bytes] = {}
+        for number, value in read:
+            first.setdefault(number, value)
+        return list(first.items())
 
     return Outside(
         f"kafka-{receiver.value}",
@@ -170,7 +187,18 @@ def kafka_outside(lab: Layout, receiver: ReceiverClass) -> Outside:
         arrived,
         lambda: stop_target(lab, "outside.kafka"),
         lambda: continue_target(lab, "outside.kafka"),
+        lambda: killed_target(lab, "outside.kafka"),
     )
+
+
+@contextmanager
+def killed_target(lab: Layout, target: str) -> Iterator[None]:
+    """A server of the lab is killed, and started again behind the block."""
+    assert kill_target(lab, target).bit
+    try:
+        yield
+    finally:
+        start_target(lab, target)
 
 
 def read_topic(bootstrap: str, lane: Lane) -> Arrived:
@@ -219,6 +247,7 @@ def postgres_outside(lab: Layout, receiver: ReceiverClass) -> Outside:
         arrived,
         lambda: stop_target(lab, "outside.postgres"),
         lambda: continue_target(lab, "outside.postgres"),
+        lambda: killed_target(lab, "outside.postgres"),
     )
 
 

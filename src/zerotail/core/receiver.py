@@ -36,7 +36,7 @@ class ReceiverClass(Enum):
 
     @property
     def remembers(self) -> bool:
-        """Whether it can be asked for the last number it accepted, and refuses an older claim."""
+        """Whether it can be asked for the last number it accepted."""
         return self in (ReceiverClass.R0, ReceiverClass.R2)
 
 

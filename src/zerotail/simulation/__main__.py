@@ -8,10 +8,9 @@ import sys
 
 import click
 
-from zerotail.core.receiver import ReceiverClass
 from zerotail.simulation import bugs
 from zerotail.simulation.campaign import Failure, Tally, campaign
-from zerotail.simulation.exhaustive import exhaust, smallest
+from zerotail.simulation.exhaustive import EVERY_RECEIVER, exhaust, smallest
 from zerotail.simulation.shrink import shrink, tell
 
 
@@ -63,7 +62,7 @@ def main(
 
 def _exhaust(processes: int) -> Tally:
     """Depth 1 for every receiver, depth 2 for R2, shared among the processes."""
-    jobs = [(smallest(receiver, 4), 1, (0, 1)) for receiver in ReceiverClass]
+    jobs = [(smallest(receiver, 4, kind=kind), 1, (0, 1)) for receiver, kind in EVERY_RECEIVER]
     jobs += [(smallest(), 2, (part, 16)) for part in range(16)]
     tally = Tally()
     with multiprocessing.get_context("fork").Pool(processes) as pool:
@@ -99,7 +98,8 @@ def _tell(failure: Failure, bug: str | None) -> None:
     plan = failure.plan
     click.echo(
         f"made small: {len(plan.faults)} faults, {plan.instructions} instructions, "
-        f"{plan.producers} producers, {plan.partitions} partitions, receiver {plan.receiver.value}"
+        f"{plan.producers} producers, {plan.partitions} partitions, "
+        f"receiver {plan.receiver.value} ({plan.kind.value})"
     )
     for fault in plan.faults:
         click.echo(f"  step {fault.step}: {fault.kind}")

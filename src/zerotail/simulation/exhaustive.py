@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from zerotail.core.receiver import ReceiverClass
 from zerotail.simulation.campaign import Tally, run_plan
+from zerotail.simulation.outside import Kind
 from zerotail.simulation.plan import (
     CRASH_AFTER,
     CRASH_BEFORE,
@@ -39,9 +40,15 @@ _AT_STANDBY = 2
 _LONG = 5000
 
 
-def smallest(receiver: ReceiverClass = ReceiverClass.R2, instructions: int = 2) -> Plan:
+EVERY_RECEIVER = [(ReceiverClass.R0, kind) for kind in Kind] + [
+    (receiver, Kind.HTTP) for receiver in ReceiverClass if receiver is not ReceiverClass.R0
+]
+"""Every class, and every kind where kinds differ."""
+
+
+def smallest(receiver: ReceiverClass = ReceiverClass.R2, instructions: int = 2, *, kind: Kind = Kind.HTTP) -> Plan:
     """The small run, without faults."""
-    return Plan(seed=1, producers=2, instructions=instructions, receiver=receiver, horizon=1)
+    return Plan(seed=1, producers=2, instructions=instructions, receiver=receiver, kind=kind, horizon=1)
 
 
 def steps_of(plan: Plan) -> int:

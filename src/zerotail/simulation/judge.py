@@ -10,6 +10,7 @@ while the run goes on, with the world's own knowledge, not with the evidence tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from zerotail import ports
@@ -128,9 +129,9 @@ NOTICED = ("I9", "I21", "I7")
 def judge(run: Run, watch: Watch) -> list[Violation]:
     """Everything that is wrong with a finished run, worst first."""
     found = list(watch.violations)
-    alarms = [_alarm(text) for _, _, text in run.schedule.broken]
-    noticed = any(alarm.rule in NOTICED for alarm in alarms)
     world = run.world
+    alarms = [_alarm(text) for _, _, text in run.schedule.broken if not _is_of_a_superseded_sender(world, text)]
+    noticed = any(alarm.rule in NOTICED for alarm in alarms)
     if run.plan.errant and (noticed or run.quiet_at is None):
         return found  # operators let two sites go on alone: it shows, and people have to sort it out
     found += alarms
@@ -158,6 +159,21 @@ def judge(run: Run, watch: Watch) -> list[Violation]:
 def _alarm(text: str) -> Violation:
     rule = next((rule for words, rule in _ALARMS.items() if words in text), "I0")
     return Violation(rule, text)
+
+
+_MET = re.compile(r"was sent in epoch (\d+), which is not part of the history of epoch (\d+)")
+
+
+def _is_of_a_superseded_sender(world: World, text: str) -> bool:
+    """Whether an old sender stopped because it found a newer one's message at a receiver that does not refuse it.
+
+    The alarm is right then, and no sign of two histories: the newer epoch is one of those that lasted.
+    """
+    met = _MET.search(text)
+    if met is None or any(receiver.fences for receiver in world.receivers.values()):
+        return False
+    found, own = (Epoch(int(epoch)) for epoch in met.groups())
+    return found > own and found in world.servers[world.active].lineage
 
 
 def _reference(world: World, server: Server) -> tuple[dict[Lane, list[bytes]], list[Violation]]:
@@ -240,9 +256,12 @@ def _judge_fences(server: Server) -> list[Violation]:
 
 
 def _judge_senders(world: World) -> list[Violation]:
-    """S6: where receivers remember claims, nothing of an older sender is accepted behind a newer claim."""
+    """S6: where receivers refuse older senders, nothing of one is accepted behind a newer claim."""
     highest: dict[Lane, tuple[int, int]] = {}
     for note in world.outside:
+        lane = note.lane if isinstance(note, Attempt) else note.effect.lane
+        if not world.receivers[lane].fences:
+            continue
         if isinstance(note, Attempt):
             claim = highest.get(note.lane, (0, 0))
             if note.answer == "accepted" and (note.epoch, note.incarnation) < claim:
@@ -266,7 +285,7 @@ def _judge_lane(receiver: Receiver, reference: Sequence[bytes], watch: Watch, *,
             return [Violation("S5", f"{name} {number} was accepted behind {last}")]
         if number > len(reference) or reference[number - 1] != attempt.value:
             return [Violation("S2", f"{name} {number} is not what the journal owes")]
-        if receiver.receiver.remembers and attempt.epoch < epoch:
+        if receiver.fences and attempt.epoch < epoch:
             return [Violation("S6", f"{name} {number} was sent in epoch {attempt.epoch}, after epoch {epoch}")]
         if receiver.receiver.remembers and (attempt.epoch, attempt.incarnation) not in receiver.claims:
             return [Violation("S7", f"{name} {number} was sent without a claim")]

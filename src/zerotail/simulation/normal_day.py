@@ -330,10 +330,11 @@ class NormalDay(Parts):
     def _claim_at_receiver(self, actor: Actor, effect: ports.ClaimAtReceiver) -> Any:
         if not self.outside_up[actor.site]:
             return UNREACHABLE
-        return self.receivers[effect.lane].claimed(self.moment, actor.site, effect)
+        return self.receivers[effect.lane].claimed(self.moment, actor, effect)
 
     def _send_emissions(self, actor: Actor, effect: ports.SendEmissions) -> Any:
+        receiver = self.receivers[effect.lane]
         if not self.outside_up[actor.site]:
-            return UNREACHABLE
+            return receiver.unreached(actor, effect)
         self.witness.released(actor.read_at, actor.site, effect)
-        return self.receivers[effect.lane].arrived(self.moment, actor.site, effect)
+        return receiver.arrived(self.moment, actor, effect)

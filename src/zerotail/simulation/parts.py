@@ -30,7 +30,7 @@ from zerotail.core.receiver import DoubtPolicy, ReceiverClass
 from zerotail.failover.takeover import Pipeline
 from zerotail.flow.stage import Stage
 from zerotail.simulation.kafka import Log
-from zerotail.simulation.outside import Attempt, ClaimNoted, Receiver
+from zerotail.simulation.outside import Attempt, ClaimNoted, Kind, Receiver, Writer
 from zerotail.simulation.postgres import Server, Waiting, Write
 
 EAST, WEST = SiteName("east"), SiteName("west")
@@ -66,6 +66,8 @@ class Topology:
     inner: Mapping[ProducerNumber, Lane] = field(default_factory=dict)
     """Producers that are upstream stages, and the lane without its target partition."""
     policy: DoubtPolicy = DoubtPolicy.HOLD
+    kind: Kind = Kind.HTTP
+    """What receivers of class R0 are."""
 
     @property
     def pipeline(self) -> Pipeline:
@@ -85,13 +87,14 @@ class DecidedNote(NamedTuple):
     decision: Decision | None
 
 
-class Actor:
+class Actor(Writer):
     """Whoever yields an effect: at which site, and what its session waits for."""
 
-    __slots__ = ("read_at", "site", "waiting")
+    __slots__ = ("read_at", "waiting")
+    site: SiteName
 
     def __init__(self, site: SiteName, read_at: int = 0) -> None:
-        self.site = site
+        super().__init__(site)
         self.read_at = read_at
         """When it last read what it owes: a release is as old as that."""
         self.waiting: tuple[Waiting, Any] | None = None
@@ -138,7 +141,12 @@ class Parts:
         self.link_up = {(EAST, WEST): True, (WEST, EAST): True}
         self.outside: list[Attempt | ClaimNoted] = []
         """What arrived at receivers, in the order in which it arrived."""
-        self.receivers = {lane: Receiver(lane, receiver, self.outside) for lane, receiver in topology.lanes.items()}
+        self.marks: dict[str, int] = {}
+        """Rare states that were reached, and how often."""
+        self.receivers = {
+            lane: Receiver(lane, receiver, self.outside, topology.kind, self.mark)
+            for lane, receiver in topology.lanes.items()
+        }
         self.kept: list[tuple[SiteName, Segment, StageName, PartitionNumber]] = []
         self.diverged: list[tuple[SiteName, Segment, StageName, PartitionNumber]] = []
         """Segments that only a replaced copy had; those that were kept for audit are in `kept`."""
@@ -153,6 +161,10 @@ class Parts:
         self.witness: Witness = Witness()
         self._logs_made = 0
         self._stages = {(stage.name, stage.partition): stage for stage in topology.stages}
+
+    def mark(self, name: str) -> None:
+        """A rare state was reached."""
+        self.marks[name] = self.marks.get(name, 0) + 1
 
     # Reaching things.
 

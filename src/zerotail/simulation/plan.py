@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from zerotail.core.receiver import DoubtPolicy, ReceiverClass
+from zerotail.simulation.outside import Kind
 
 # Faults of the process whose effect it is.
 CRASH_BEFORE, CRASH_AFTER = "crash before", "crash after"
@@ -75,6 +76,8 @@ class Plan:
     """Per producer; each submits one instruction after the other."""
     instructions: int = 6
     receiver: ReceiverClass = ReceiverClass.R2
+    kind: Kind = Kind.HTTP
+    """What receivers of class R0 are."""
     policy: DoubtPolicy = DoubtPolicy.HOLD
     two_stages: bool = False
     synchronous: bool = False
@@ -101,7 +104,9 @@ def draw(seed: int) -> Plan:
     partitions = random.choice((1, 1, 2)) if not two_stages else random.choice((1, 1, 1, 2))
     horizon = random.choice((150, 300, 500, 900))
     receiver = random.choice(list(ReceiverClass))
-    errant = receiver.remembers and random.random() < 0.06
+    kind = Random(seed ^ 0x0D0).choice(list(Kind))  # noqa: S311
+    # Two histories are noticed only where an older sender is refused.
+    errant = receiver.remembers and random.random() < 0.06 and (receiver, kind) != (ReceiverClass.R0, Kind.HTTP)
     return Plan(
         seed=seed,
         partitions=partitions,
@@ -109,6 +114,7 @@ def draw(seed: int) -> Plan:
         clients=random.choice((1, 1, 2)),
         instructions=random.choice((3, 6, 10, 16)),
         receiver=receiver,
+        kind=kind,
         policy=random.choice(list(DoubtPolicy)),
         two_stages=two_stages,
         synchronous=random.random() < 0.3,

@@ -115,6 +115,7 @@ class Run:
             receiver=plan.receiver,
             policy=plan.policy,
             two_stages=plan.two_stages,
+            kind=plan.kind,
         )
         random = Random(plan.seed ^ 0x5EED)  # noqa: S311
         self.world = World(self.topology, synchronous=plan.synchronous, fence=plan.fence)

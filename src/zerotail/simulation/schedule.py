@@ -33,6 +33,7 @@ MAY_BE_LOST: frozenset[type[ports.Effect]] = frozenset(
         ports.RecordAcknowledged,
         ports.RecordDoubts,
         ports.SettleDoubts,
+        ports.ClaimAtReceiver,
         ports.SendEmissions,
         ports.Promote,
         ports.OpenEpoch,
@@ -42,6 +43,9 @@ MAY_BE_LOST: frozenset[type[ports.Effect]] = frozenset(
     }
 )
 """Effects that change something outside the process: their answer may get lost, and they may arrive late."""
+
+_LEAVES_THE_SITE = (ports.SendEmissions, ports.ClaimAtReceiver)
+"""Effects on their way to the outside, which arrive even when the site is gone."""
 
 _EFFECT_CODES = {
     kind: code
@@ -68,6 +72,16 @@ class Process(Actor):
         self.ticket = 0
         """Its valid place in the queue; an older one is ignored."""
 
+    def ghost(self, effect: ports.Effect) -> Actor:
+        """Who is on the way with a request whose answer this process will not hear.
+
+        A producer of which nobody knows what became of its batch goes with it.
+        """
+        ghost = Actor(self.site, self.read_at)
+        if type(effect) is ports.SendEmissions:
+            ghost.producer, self.producer = self.producer, 0
+        return ghost
+
 
 class Crashed:
     """What a supervisor is told instead of a result."""
@@ -91,7 +105,7 @@ class Schedule:
         self.died: list[Exception] = []
         """What processes died of that nobody expects: as a rule, a handler's own mistake."""
         self.reached: set[int] = set()
-        self.marks: dict[str, int] = {}
+        self.marks = world.marks
         self.story: list[str] | None = None
         """What happened, line by line, when somebody wants to read it."""
         self.apply_fault: Callable[[Fault], None] = lambda _: None
@@ -131,7 +145,7 @@ class Schedule:
 
     def mark(self, name: str) -> None:
         """A rare state was reached."""
-        self.marks[name] = self.marks.get(name, 0) + 1
+        self.world.mark(name)
 
     # Turns.
 
@@ -198,18 +212,18 @@ class Schedule:
         elif type(effect) not in MAY_BE_LOST:
             self._resume(process, UNREACHABLE)
         elif kind == plans.LOSE_ANSWER:
-            ghost = Actor(process.site, process.read_at)
-            self.world.execute(ghost, effect)
+            self.world.execute(process.ghost(effect), effect)
             self._resume(process, INDEFINITE)
         elif kind == plans.LOSE_REQUEST:
+            process.ghost(effect)
             self._resume(process, INDEFINITE)
         else:
-            ghost = Actor(process.site, process.read_at)
+            ghost = process.ghost(effect)
             self.at(self.world.time + 1 + fault.length, lambda: self._arrive_late(ghost, process.name, effect))
             self._resume(process, INDEFINITE)
 
     def _arrive_late(self, ghost: Actor, name: str, effect: ports.Effect) -> None:
-        if self.world.site_up[ghost.site] or type(effect) is ports.SendEmissions:
+        if self.world.site_up[ghost.site] or type(effect) in _LEAVES_THE_SITE:
             self.mark("request arrived late")
             self.tell(f"{name}: a late {describe(effect)} arrives")
             self.world.execute(ghost, effect)

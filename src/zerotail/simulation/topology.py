@@ -19,6 +19,7 @@ from zerotail.core.receiver import DoubtPolicy, ReceiverClass
 from zerotail.flow.stage import Stage
 from zerotail.handler import Emission, Given, Handler, Record, State
 from zerotail.ports import Feed
+from zerotail.simulation.outside import Kind
 from zerotail.simulation.parts import Topology
 
 BANK, MAIL, HOP = ChannelName("bank"), ChannelName("mail"), ChannelName("q")
@@ -80,6 +81,7 @@ def make_topology(
     two_stages: bool = False,
     handler: Handler | None = None,
     channels: Mapping[str, ReceiverClass] | None = None,
+    kind: Kind = Kind.HTTP,
 ) -> Topology:
     """A topology of the given size; `handler` and `channels` replace those of stage C."""
     names = [ProducerNumber(number) for number in range(1, producers + 1)]
@@ -115,4 +117,4 @@ def make_topology(
                 lane_stages[toward] = C
             lanes[Lane(MAIL, partition)] = receiver
             lane_stages[Lane(MAIL, partition)] = D
-    return Topology(stages, all_producers, feeds, lanes, lane_stages, inner, policy)
+    return Topology(stages, all_producers, feeds, lanes, lane_stages, inner, policy, kind)

@@ -17,7 +17,7 @@ from zerotail.core.receiver import Welcome
 from zerotail.deadline import Deadline
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
-from zerotail.ports import Accepted, OutOfOrder, Refused
+from zerotail.ports import Accepted, Refused
 from zerotail.postgres.connection import session
 from zerotail.postgres.receipt import Effect
 
@@ -102,10 +102,3 @@ def test_a_statement_is_told_what_is_sent_exposed(
             sender.send(structs.replace(batch(lane, number, number), release=release))
     with session(place, Deadline.after(10)) as connection:
         assert connection.execute("select * from flagged order by number").fetchall() == [(1, True), (2, False)]
-
-
-def test_a_lane_that_nobody_has_claimed_takes_nothing(outside: Outside) -> None:
-    lane = outside.lane()
-    with closing(outside.open(lane, 5.0)) as sender:
-        assert sender.send(batch(lane, 1, 1)) == OutOfOrder(EmissionNumber(0))
-    assert outside.numbers(lane) == []

@@ -15,7 +15,7 @@ from zerotail.core.identity import EmissionNumber
 from zerotail.core.receiver import ReceiverClass, Resume
 from zerotail.flow import emit
 from zerotail.simulation import plan as plans
-from zerotail.simulation.bugs.planting import R1, R2, R3, Patch, bug
+from zerotail.simulation.bugs.planting import R0_KAFKA, R1, R2, R3, Patch, bug
 from zerotail.simulation.outside import Receiver
 from zerotail.simulation.world import World
 
@@ -60,7 +60,14 @@ def resume_with(change: Callable[..., Any]) -> Patch:
     return (receiver, "plan_resume", plan)
 
 
-@bug("resume-at-acknowledged", "an R2 receiver is not asked where it stands", "L2", "S6", where=R2)
+@bug(
+    "resume-at-acknowledged",
+    "an R2 receiver is not asked where it stands",
+    "L2",
+    "S6",
+    where=R2,
+    equivalent="it drops what of a batch it has, and takes the rest",
+)
 def _() -> list[Patch]:
     def change(_: Any, __: Any, ___: Any, record: Any, *____: Any) -> Resume:
         return Resume(EmissionNumber(record.acknowledged + 1), record.journaled)
@@ -112,6 +119,21 @@ def _() -> list[Patch]:
             self.claim = claim
 
     return [(Receiver, "_in_order", in_order)]
+
+
+@bug(
+    "topic-takes-replaced-producers",
+    "a transaction of a producer that was replaced is committed",
+    "S6",
+    where=R0_KAFKA | {"more_faults": (plans.FREEZE,) * 6},
+)
+def _() -> list[Patch]:
+    def take(self: Receiver, time: int, writer: Any, effect: ports.SendEmissions) -> Any:
+        for number, value in enumerate(effect.values, effect.first):
+            self._note(time, writer.site, effect, number, value, "accepted" if number > self.last else "repeat")
+        return ports.Accepted(self.last)
+
+    return [(Receiver, "_with_producer", take)]
 
 
 @bug(

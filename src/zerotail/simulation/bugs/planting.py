@@ -9,6 +9,7 @@ from typing import Any
 
 from zerotail.core.receiver import ReceiverClass
 from zerotail.simulation import plan as plans
+from zerotail.simulation.outside import Kind
 
 Patch = tuple[Any, str, Any]
 """Where, which name, and what stands there instead."""
@@ -79,6 +80,7 @@ def planted(name: str | None) -> Iterator[Bug | None]:
             setattr(where, attribute, original)
 
 
+R0_KAFKA = {"receiver": ReceiverClass.R0, "kind": Kind.KAFKA}
 R1 = {"receiver": ReceiverClass.R1}
 R2 = {"receiver": ReceiverClass.R2}
 R3 = {"receiver": ReceiverClass.R3}
