@@ -158,25 +158,30 @@ class RunningMirror:
         """Return when it has told this."""
         wait_until(f"{words!r} in:\n{self.said()}", lambda: words in self.said(), Deadline.after(seconds))
 
-    def kill(self, what: str) -> None:
-        """Kill -9 one of its processes, once there is one: the driver, the JVM, a Python worker, or MirrorMaker 2."""
-        pid = self.process.pid
-        if what != "driver":
-            # Workers come with the first task, which is behind the first line that is said.
-            pid = wait_until(f"there is a {what}", lambda: self._find(what), Deadline.after(30))
+    def kill(self, what: str) -> int:
+        """Kill -9 one of its processes, once there is one: the driver, the JVM, a Python worker, or MirrorMaker 2.
+
+        Answers its pid.
+        """
+        # Workers come with the first task, which is behind the first line that is said.
+        pid = max(wait_until(f"there is a {what}", lambda: self.find(what), Deadline.after(30)))
         os.kill(pid, signal.SIGKILL)
         self.killed.append(what)
         if what == "driver":
             self.process.wait(30)
             self.end()
+        return pid
 
-    def _find(self, what: str) -> int | None:
+    def find(self, what: str) -> set[int]:
+        """The pids of its processes of this kind."""
+        if what == "driver":
+            return {self.process.pid} if self.process.poll() is None else set()
         words = {
             "jvm": b"org.apache.spark.deploy.SparkSubmit",
             "worker": b"zerotail.spark.daemon",
             "maker": b"org.apache.kafka.connect.mirror.MirrorMaker",
         }[what]
-        found = []
+        found = set()
         for pid in session_members(self.process.pid):
             with suppress(OSError):
                 line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
@@ -184,8 +189,8 @@ class RunningMirror:
                 above = Path(f"/proc/{int(parent)}/cmdline").read_bytes().replace(b"\0", b" ")
                 # A worker is a fork of the daemon, and looks like it.
                 if words in line and (what != "worker" or words in above):
-                    found.append(pid)
-        return max(found, default=None)
+                    found.add(pid)
+        return found
 
     def end(self) -> None:
         """End everything of it."""

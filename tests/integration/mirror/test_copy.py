@@ -32,8 +32,6 @@ from zerotail.lab.layout import Layout
 from zerotail.lab.power import cut_unflushed_tail
 from zerotail.mirror.offsets import apply_positions, translate_group
 
-pytestmark = pytest.mark.nightly
-
 KILLS = int(os.environ.get("ZT_TEST_COPY_KILLS", "20"))
 SEED = seed_of("mirror copy")
 
@@ -60,6 +58,7 @@ def values(count: int, first: int = 0) -> list[bytes | None]:
     return [b"value %d" % number for number in range(first, first + count)]
 
 
+@pytest.mark.servers
 def test_key_value_headers_timestamp_and_order_are_kept(lab: Layout) -> None:
     make_topic(lab, "east", "kept")
     write(lab, "east", "kept", [*values(20), None, b""])
@@ -71,6 +70,7 @@ def test_key_value_headers_timestamp_and_order_are_kept(lab: Layout) -> None:
     ]
 
 
+@pytest.mark.servers
 def test_what_a_transaction_took_back_at_the_source_is_not_copied(lab: Layout) -> None:
     make_topic(lab, "east", "aborted")
     client = Producer({"bootstrap.servers": lab.bootstrap("east"), "transactional.id": "aborted"})
@@ -87,6 +87,7 @@ def test_what_a_transaction_took_back_at_the_source_is_not_copied(lab: Layout) -
     assert (again.copied, again.next_offset) == (0, end_offset(lab, "east", "aborted"))
 
 
+@pytest.mark.servers
 def test_a_new_start_goes_on_behind_the_end_and_fences_the_one_before(lab: Layout) -> None:
     make_topic(lab, "east", "fenced")
     write(lab, "east", "fenced", values(10))
@@ -105,6 +106,7 @@ def test_a_new_start_goes_on_behind_the_end_and_fences_the_one_before(lab: Layou
     newer.close()
 
 
+@pytest.mark.servers
 def test_two_workers_of_one_start_take_turns(lab: Layout) -> None:
     make_topic(lab, "east", "turns")
     order = ordered(lab, "turns")
@@ -117,6 +119,7 @@ def test_two_workers_of_one_start_take_turns(lab: Layout) -> None:
         worker.close()
 
 
+@pytest.mark.servers
 def test_a_place_that_is_gone_or_was_set_back_doubles_nothing(lab: Layout) -> None:
     make_topic(lab, "east", "places")
     write(lab, "east", "places", values(30))
@@ -130,6 +133,7 @@ def test_a_place_that_is_gone_or_was_set_back_doubles_nothing(lab: Layout) -> No
     assert read(lab, "west", "east.places") == read(lab, "east", "places")
 
 
+@pytest.mark.servers
 def test_a_target_that_lost_its_records_gets_them_again(lab: Layout) -> None:
     make_topic(lab, "east", "lost")
     write(lab, "east", "lost", values(10))
@@ -139,6 +143,7 @@ def test_a_target_that_lost_its_records_gets_them_again(lab: Layout) -> None:
     assert read(lab, "west", "east.lost") == read(lab, "east", "lost")
 
 
+@pytest.mark.servers
 def test_a_source_that_was_made_again_stops_until_that_is_accepted(lab: Layout) -> None:
     make_topic(lab, "east", "again")
     write(lab, "east", "again", values(10))
@@ -153,6 +158,7 @@ def test_a_source_that_was_made_again_stops_until_that_is_accepted(lab: Layout) 
     assert [value for _, value, *_ in read(lab, "west", "east.again")] == [*values(10), *values(4, 100)]
 
 
+@pytest.mark.servers
 def test_a_source_that_was_cut_stops_until_that_is_accepted(lab: Layout) -> None:
     make_topic(lab, "east", "cut")
     write(lab, "east", "cut", values(20))
@@ -174,6 +180,7 @@ def test_a_source_that_was_cut_stops_until_that_is_accepted(lab: Layout) -> None
     assert [value for _, value, *_ in read(lab, "west", "east.cut")] == [*values(20), *values(3, 200)]
 
 
+@pytest.mark.servers
 def test_what_retention_took_before_it_was_copied_is_counted_and_never_skipped_silently(lab: Layout) -> None:
     make_topic(lab, "east", "expired")
     write(lab, "east", "expired", values(10))
@@ -188,6 +195,7 @@ def test_what_retention_took_before_it_was_copied_is_counted_and_never_skipped_s
     assert copy_all(ordered(lab, "expired", "c", accepted=Kind.EXPIRED)).copied == 5
 
 
+@pytest.mark.servers
 def test_both_ways_nothing_runs_in_a_circle(lab: Layout) -> None:
     ways = [flow_of(*ends, topology="active-active", names="identity") for ends in (("east", "west"), ("west", "east"))]
     for site in ("east", "west"):
@@ -206,6 +214,7 @@ def test_both_ways_nothing_runs_in_a_circle(lab: Layout) -> None:
         )
 
 
+@pytest.mark.servers
 def test_a_record_whose_origin_cannot_be_read_stops_its_partition(lab: Layout) -> None:
     make_topic(lab, "east", "strange")
     write(lab, "east", "strange", values(2))
@@ -218,6 +227,7 @@ def test_a_record_whose_origin_cannot_be_read_stops_its_partition(lab: Layout) -
     assert read(lab, "west", "east.strange") == []
 
 
+@pytest.mark.servers
 def test_a_group_goes_on_at_the_record_that_it_had_not_read(lab: Layout) -> None:
     make_topic(lab, "east", "groups")
     flow = flow_of()
@@ -236,6 +246,7 @@ def test_a_group_goes_on_at_the_record_that_it_had_not_read(lab: Layout) -> None
         assert left == values(30)[position:]
 
 
+@pytest.mark.nightly
 def test_nothing_is_lost_or_doubled_while_the_copier_is_killed_again_and_again(lab: Layout, tmp_path: Path) -> None:
     """Kill -9 in the middle of transactions, and brokers of both sides; each start fences and goes on."""
     chance = random.Random(SEED)

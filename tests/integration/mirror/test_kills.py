@@ -3,104 +3,84 @@
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.mirrors import (
-    RunningMirror,
-    configuration,
-    make_topic,
-    read,
-    start_mirror,
-    wait_until_copied,
-    write,
-)
+from support.blows import ENDS_THE_MIRROR, KINDS, deal, order_of_blows
+from support.mirrors import configuration, make_topic, read, start_mirror, wait_until_copied, write
 from support.seeds import seed_of
 from zerotail.deadline import Deadline, wait_until
-from zerotail.lab.clusters import temporary_clusters
-from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
-from zerotail.lab.link import CutMode, LinkControl
 
 pytestmark = pytest.mark.timeout(5400)
 
-KILLS = int(os.environ.get("ZT_TEST_MIRROR_KILLS", "12"))
+KILLS = int(os.environ.get("ZT_TEST_MIRROR_KILLS", "100"))
 SEED = seed_of("mirror kills")
-BLOWS = ["worker"] * 6 + ["east.kafka", "west.kafka"] + ["link"] * 2 + ["jvm", "driver"]
 MIRROR = "  - {topology: active-passive, source: east, target: west, topics: [killed], topic_names: prefixed}\n"
 
 
-@pytest.fixture(scope="module")
-def clusters() -> Iterator[Layout]:
-    with temporary_clusters() as layout:
-        yield layout
+@pytest.mark.fast
+def test_every_kind_of_blow_has_its_turn_whatever_the_seed() -> None:
+    for seed in range(100):
+        order = order_of_blows(3 * len(KINDS), seed)
+        assert {kind: order.count(kind) for kind in KINDS} == dict.fromkeys(KINDS, 3)
+        assert set(order[: len(KINDS)]) == set(KINDS)
 
 
-def strike(layout: Layout, mirror: RunningMirror, blow: str) -> None:
-    """One fault; brokers and link come back at once."""
-    if blow.endswith("kafka"):
-        assert kill_target(layout, blow).bit
-        start_target(layout, blow)
-    elif blow == "link":
-        control = LinkControl(layout.link_control_port)
-        control.cut(mode=CutMode.RESET, deadline=Deadline.after(10))
-        control.heal(deadline=Deadline.after(10))
-    else:
-        before = len(mirror.killed)
-        mirror.kill(blow)
-        assert len(mirror.killed) == before + 1, f"no {blow} was found to kill"
-
-
-@pytest.mark.servers
-def test_every_record_is_copied_once_whatever_is_killed(clusters: Layout, tmp_path: Path) -> None:
-    chance = random.Random(SEED)
-    config = configuration(clusters, tmp_path, MIRROR)
-    make_topic(clusters, "east", "killed", 2)
+@pytest.mark.parametrize(
+    "blows", [pytest.param(len(KINDS), marks=pytest.mark.servers), pytest.param(KILLS, marks=pytest.mark.nightly)]
+)
+def test_every_record_is_copied_once_whatever_is_killed(lab: Layout, tmp_path: Path, blows: int) -> None:
+    topic = f"killed-{blows}"
+    config = configuration(lab, tmp_path, MIRROR.replace("[killed]", f"[{topic}]"))
+    make_topic(lab, "east", topic, 2)
+    fell: list[str] = []
+    missed: list[str] = []
     written = 0
     mirror = start_mirror(config)
     try:
         mirror.wait_until_said("running mirror")
-        for _ in range(KILLS):
+        for kind in order_of_blows(blows, SEED):
             for partition in range(2):
-                numbers = [b"%d" % number for number in range(written, written + 500)]
-                write(clusters, "east", "killed", numbers, partition)
+                write(lab, "east", topic, [b"%d" % number for number in range(written, written + 500)], partition)
             written += 500
-            blow = chance.choice(BLOWS)
-            strike(clusters, mirror, blow)
-            if blow in ("driver", "jvm"):
+            blow = deal(lab, mirror, kind)
+            if kind in ENDS_THE_MIRROR:
                 wait_until("it has ended", lambda: mirror.process.poll() is not None, Deadline.after(60))  # noqa: B023
                 mirror.end()
                 mirror = start_mirror(config)
-            wait_until_copied(clusters, "killed", "east.killed", 2)
+            wait_until_copied(lab, topic, f"east.{topic}", 2)
+            wait_until(f"a {kind} is there again", lambda: blow.survived(mirror), Deadline.after(60))  # noqa: B023
+            fell.append(kind) if blow.fell else missed.append(kind)
     finally:
         mirror.end()
+    assert not missed
+    assert {kind: fell.count(kind) > 0 for kind in KINDS} == dict.fromkeys(KINDS, True)
     for partition in range(2):
-        assert [value for _, value, *_ in read(clusters, "west", "east.killed", partition)] == [
+        assert [value for _, value, *_ in read(lab, "west", f"east.{topic}", partition)] == [
             b"%d" % number for number in range(written)
         ]
 
 
 @pytest.mark.nightly
-def test_of_two_mirrors_the_older_one_ends(clusters: Layout, tmp_path: Path) -> None:
+def test_of_two_mirrors_the_older_one_ends(lab: Layout, tmp_path: Path) -> None:
     text = MIRROR.replace("[killed]", "[twice]")
-    config = configuration(clusters, tmp_path, text)
-    make_topic(clusters, "east", "twice")
+    config = configuration(lab, tmp_path, text)
+    make_topic(lab, "east", "twice")
     older = start_mirror(config)
     newer = None
     try:
-        write(clusters, "east", "twice", [b"1"])
-        wait_until_copied(clusters, "twice", "east.twice")
+        write(lab, "east", "twice", [b"1"])
+        wait_until_copied(lab, "twice", "east.twice")
         newer = start_mirror(config)
         newer.wait_until_said("running mirror")
-        write(clusters, "east", "twice", [b"2"])
+        write(lab, "east", "twice", [b"2"])
         wait_until("the older one has ended", lambda: older.process.poll() is not None, Deadline.after(120))
         assert older.process.returncode == 6
-        write(clusters, "east", "twice", [b"3"])
-        wait_until_copied(clusters, "twice", "east.twice")
-        assert [value for _, value, *_ in read(clusters, "west", "east.twice")] == [b"1", b"2", b"3"]
+        write(lab, "east", "twice", [b"3"])
+        wait_until_copied(lab, "twice", "east.twice")
+        assert [value for _, value, *_ in read(lab, "west", "east.twice")] == [b"1", b"2", b"3"]
     finally:
         older.end()
         if newer is not None:
