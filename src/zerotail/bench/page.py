@@ -22,7 +22,7 @@ class Bar:
     """Stands behind the value."""
 
 
-def put_section(page: Path, name: str, section: str, picture: str) -> None:
+def put_section(page: Path, name: str, section: str, picture: str | None = None) -> None:
     """Put the section of a command into the page, and its picture beside it; whatever else is in the page stays."""
     begin, end = f"<!-- {name}: made by the command -->", f"<!-- end of {name} -->"
     text = page.read_text(encoding="utf-8") if page.exists() else "# Benchmarks\n"
@@ -34,7 +34,8 @@ def put_section(page: Path, name: str, section: str, picture: str) -> None:
     else:
         text = f"{text.rstrip()}\n\n{whole}\n"
     page.write_text(text, encoding="utf-8")
-    (page.parent / picture_name(name)).write_text(picture, encoding="utf-8")
+    if picture is not None:
+        (page.parent / picture_name(name)).write_text(picture, encoding="utf-8")
 
 
 def picture_name(name: str) -> str:

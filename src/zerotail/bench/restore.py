@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from zerotail.bench.goals import reached_of
 from zerotail.bench.interleaving import KINDS
 from zerotail.bench.restore_case import Case, make_case, prepare_database
+from zerotail.bench.restore_goals import goals_of
 from zerotail.bench.restore_result import RefillMeasured, RestoreBench, RestoreCase, RestoreRow, SparkMeasured, Spread
 from zerotail.bench.restoring import Asked, Measured, place_of
 from zerotail.core.identity import SiteName
@@ -30,9 +32,6 @@ from zerotail.lab.layout import LabSettings
 from zerotail.lab.up import temporary_lab
 
 METHODS = ("unbounded", "bounded", "spilled", "checked", "rested", "dictionary", "rewinding")
-FITTING_RATIO = 1.25
-REFILL_RATIO = 0.7
-SPARK_RATIO = 1.15
 _LARGE = 5_000_000
 Tell = Callable[[str], None]
 
@@ -117,7 +116,7 @@ def _with(
         known[name] = _updated(known[name], case) if name in known else case
     refill, spark = refill or found.refill, spark or found.spark
     ordered = sorted(known.values(), key=lambda one: (one.records, KINDS.index(one.interleaving), one.producers))
-    return RestoreBench(tuple(ordered), refill, spark, _reached(ordered, refill, spark))
+    return RestoreBench(tuple(ordered), refill, spark, reached_of(goals_of(ordered, refill, spark)))
 
 
 def _updated(known: RestoreCase, new: RestoreCase) -> RestoreCase:
@@ -132,11 +131,12 @@ def _measure_case(case: Case, servers: Servers, settings: RestoreSettings, tell:
     asked = Asked("plain", case, servers.bootstrap, servers.dsn, limit_seconds=settings.rewinding_seconds)
     ours = [
         replace(asked, method="unbounded"),
+        replace(asked, method="checked"),
         *(replace(asked, method="bounded", cache=cache) for cache in settings.caches),
         replace(asked, method="spilled", cache=min(settings.caches)),
     ]
     if case.interleaving == "like-notes":
-        ours += [replace(asked, method=method) for method in ("checked", "rested")]
+        ours.append(replace(asked, method="rested"))
     ours = [one for one in ours if one.method in settings.methods]
     rounds = 1 if case.records >= _LARGE else settings.rounds
     plain: list[Measured] = []
@@ -240,24 +240,3 @@ def _run(asked: Asked) -> Measured:
 
 def _spread(figures: Sequence[float]) -> Spread:
     return Spread(round(statistics.median(figures), 3), round(min(figures), 3), round(max(figures), 3))
-
-
-def _reached(
-    cases: Sequence[RestoreCase], refill: RefillMeasured | None, spark: SparkMeasured | None
-) -> dict[str, bool]:
-    """Whether the figures are reached, each over all cases."""
-    ours = [(case, row) for case in cases for row in case.rows if row.method in ("unbounded", "bounded")]
-    fitting = [row for _, row in ours if row.reads < 1.01]
-    others = [(case, row) for case, row in ours if row.reads >= 1.01]
-    reached = {
-        "every_cell_finished": all(row.finished for _, row in ours),
-        "fitting_ratio": all(row.ratio.median <= FITTING_RATIO for row in fitting),
-        "fitting_cpu_ratio": all(row.cpu_ratio.median <= FITTING_RATIO for row in fitting),
-        "other_ratio": all(row.ratio.median <= 1 + case.producers for case, row in others),
-        "cache_within_limit": all(row.cache is None or row.peak_cache <= row.cache for _, row in ours),
-    }
-    if refill is not None:
-        reached["refill_ratio"] = refill.ratio.median >= REFILL_RATIO
-    if spark is not None:
-        reached["spark_ratio"] = spark.ratio.median <= SPARK_RATIO
-    return reached

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
+from zerotail.bench.goals import table_of
 from zerotail.bench.page import Bar, draw_bars, picture_name, put_section
+from zerotail.bench.restore_goals import goals_of
 from zerotail.bench.restore_result import RestoreBench, RestoreCase, RestoreRow, Spread
+from zerotail.bench.stored import Stored, told_stamps
 
 NAME = "bench restore"
 _METHODS = {
-    "unbounded": "unbounded",
-    "bounded": "bounded",
-    "spilled": "bounded, the rest on a local disk",
-    "checked": "unbounded, every value hashed",
+    "unbounded": "unbounded, `--check headers`",
+    "bounded": "bounded, `--check headers`",
+    "spilled": "bounded, the rest on a local disk, `--check headers`",
+    "checked": "unbounded, `--check values`",
     "rested": "a plain read, the collector at rest",
     "dictionary": "the notes' first program",
     "rewinding": "the notes' second program",
@@ -22,21 +26,27 @@ _COLUMNS = (
     *("method", "cache", "polls", "first hits", "cache hits", "peak cache", "share"),
     *("reads", "time (s)", "ratio", "ratio of CPU", "growth"),
 )
-_COLOURS = {"unbounded": "#2a78b8", "bounded": "#5aa469"}
+_COLOURS = {"checked": "#b0764a", "unbounded": "#2a78b8", "bounded": "#5aa469"}
 
 
-def write_page(found: RestoreBench, page: Path) -> None:
+def write_page(stored: Stored[RestoreBench], page: Path) -> None:
     """Put the section into the page, and the picture beside it."""
-    put_section(page, NAME, section_of(found), picture_of(found))
+    put_section(page, NAME, section_of(stored), picture_of(stored.result))
 
 
-def section_of(found: RestoreBench) -> str:
-    """The tables, in Markdown."""
+def section_of(stored: Stored[RestoreBench]) -> str:
+    """The section, in Markdown."""
+    return "\n".join(["## Restoring order", "", *told_stamps(stored), "", tables_of(stored.result)])
+
+
+def tables_of(found: RestoreBench) -> str:
+    """What was found, in Markdown."""
     lines = [
-        "## Restoring order",
+        *_introduction(),
         "",
-        *_introduction(found),
+        *table_of(goals_of(found.cases, found.refill, found.spark)),
         "",
+        *_collector(found),
         f"![time beside a plain read]({picture_name(NAME)})",
         "",
     ]
@@ -45,28 +55,30 @@ def section_of(found: RestoreBench) -> str:
     return "\n".join([*lines, *_refill(found), *_spark(found)]).rstrip() + "\n"
 
 
-def _introduction(found: RestoreBench) -> Iterator[str]:
+def _introduction() -> Iterator[str]:
     yield (
-        "Made by `zerotail bench restore`. Values of 100 bytes; each figure from a process of its own, on a real "
-        "broker, with the journal in a real database and every segment proven. *Ratio* is to a plain read of the same "
-        "topic by the same client in the same round, which also takes value and header out of every record: by the "
-        "clock, and of processor time, which does not depend on who else uses the machine. *Growth* "
-        "is by how much the process grew, as the operating system saw it. Several rounds give median (least–most). "
-        "A restore holds Python's garbage collector back while it takes messages apart; a plain read does not, and "
-        "what it would gain by that stands in its own row."
+        "Values of 100 bytes; each figure from a process of its own, on a real broker, with the journal in a real "
+        "database and every segment proven. *Ratio* is to a plain read of the same topic by the same client in the "
+        "same round, which also takes value and header out of every record: by the clock, and of processor time, "
+        "which does not depend on who else uses the machine. *Growth* is by how much the process grew, as the "
+        "operating system saw it. Several rounds give median (least–most). `zerotail restore` hashes every value "
+        "unless it is told otherwise (`--check values`); rows say which of the two they are, "
+        "and bounded ones were measured with the headers only. A restore holds Python's "
+        "garbage collector back while it takes messages apart; a plain read does not, and what it would gain by that "
+        "stands in its own row."
     )
-    yield ""
-    said = {
-        "every_cell_finished": "every restore finishes",
-        "fitting_ratio": "at most 1.25 times a plain read when the disorder fits the cache, by the clock",
-        "fitting_cpu_ratio": "the same of processor time",
-        "other_ratio": "at most 1 + number of producers times otherwise",
-        "cache_within_limit": "the cache never holds more than its limit",
-        "spark_ratio": "through Spark at most 1.15 times a plain read through Spark",
-        "refill_ratio": "the ordered refill writes at least 70 % as fast as a plain producer",
-    }
-    for name, reached in found.reached.items():
-        yield f"- {said[name]}: **{'reached' if reached else 'not reached'}**"
+
+
+def _collector(found: RestoreBench) -> Iterator[str]:
+    """How much of a plain read is the collector."""
+    rested = [row.cpu_ratio.median for case in found.cases for row in case.rows if row.method == "rested"]
+    if rested:
+        yield (
+            f"With the collector at rest a plain read takes {min(rested):.2f} to {max(rested):.2f} of its processor "
+            f"time: the collector is {1 - max(rested):.0%} to {1 - min(rested):.0%} of it, {1 - median(rested):.0%} "
+            "in the middle one of the logs."
+        )
+        yield ""
 
 
 def _table(case: RestoreCase) -> Iterator[str]:

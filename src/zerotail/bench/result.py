@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FlowResult:
-    """`zerotail bench flow`: medians over the rounds, and the rounds themselves."""
+    """One number of partitions: medians over the rounds, and the rounds themselves."""
 
     records_per_second: float
     baseline_records_per_second: float
@@ -19,6 +19,14 @@ class FlowResult:
     accounts: int
     partitions: int
     rounds: tuple[dict[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBench:
+    """`zerotail bench flow`."""
+
+    cases: tuple[FlowResult, ...]
+    """By number of partitions."""
     reached: dict[str, bool]
 
 
@@ -35,7 +43,7 @@ class JournalCost:
     seconds_per_message: float
     row_per_message_seconds: float
     order_bytes_per_segment: float
-    reached: bool
+    reached: dict[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +116,15 @@ class MirrorResult:
     count: int
     size: int
     records_per_second: dict[str, float]
-    """By engine and number of partitions: `spark-1`, `mm2-4`, `mm2-tuned-4`."""
+    """By engine and number of partitions: `spark-1`, `mm2-4`, `mm2-tuned-4`, `mm2-interval-4`."""
+    cpu_microseconds: dict[str, float]
+    """Of processor time per record, by the same."""
     ratios: dict[str, float]
     """Spark to MirrorMaker 2, by number of partitions."""
     ratios_tuned: dict[str, float]
     """The same to one with the client settings that `zerotail mirror generate` gives it."""
+    ratios_interval: dict[str, float]
+    """The same to one that, on top of these, ends its transactions by the clock."""
     lag_p99_seconds: float
     lag_records_per_second: float
     rounds: tuple[dict[str, float | str | bool], ...]

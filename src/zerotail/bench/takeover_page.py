@@ -6,46 +6,40 @@ import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from zerotail.bench.goals import table_of
 from zerotail.bench.page import Bar, draw_bars, picture_name, put_section
 from zerotail.bench.result import TakeoverResult, TakeoverRound
-from zerotail.bench.takeover import TARGET_GROWTH, TARGET_MEDIAN_SECONDS, TARGET_WORST_SECONDS
+from zerotail.bench.stored import Stored, told_stamps
+from zerotail.bench.takeover_goals import TARGET_MEDIAN_SECONDS, WARM_MESSAGES, goals_of
 
 NAME = "bench takeover"
 _OURS, _MIRRORED = "#2a78b8", "#b0764a"
 
 
-def write_page(found: TakeoverResult, page: Path) -> None:
+def write_page(stored: Stored[TakeoverResult], page: Path) -> None:
     """Put the section into the page, and the picture beside it."""
-    put_section(page, NAME, section_of(found), picture_of(found))
+    put_section(page, NAME, section_of(stored), picture_of(stored.result))
 
 
-def section_of(found: TakeoverResult) -> str:
+def section_of(stored: Stored[TakeoverResult]) -> str:
     """The tables, in Markdown."""
-    lines = [*_introduction(found), "", *_histories(found), "", *_steps(found)]
+    found = stored.result
+    lines = ["## Takeover", "", *told_stamps(stored), "", *_introduction(found), "", *_histories(found), ""]
+    lines += [*_steps(found)]
     if found.mirrored:
         lines += ["", *_mirrored(found)]
     return "\n".join(lines) + "\n"
 
 
 def _introduction(found: TakeoverResult) -> Iterator[str]:
-    yield "## Takeover"
-    yield ""
     yield (
-        "Made by `zerotail bench takeover`. Two real sites under load; everything of the active one is killed with "
-        "`kill -9`, the warm standby takes over, the lost site comes back, and so on, back and forth. Seconds are from "
-        "the command to the first accepted message whose instruction was given after the kill."
+        "Two real sites under load; everything of the active one is killed with `kill -9`, the warm standby takes "
+        f"over, the lost site comes back, and so on, back and forth. A standby has followed {WARM_MESSAGES:,} messages "
+        "before its site counts as warm. Seconds are from the command to the first accepted message whose instruction "
+        "was given after the kill."
     )
     yield ""
-    said = {
-        "exactly_once": f"exactly once: {found.lost} lost, {found.duplicated} duplicated",
-        "takeover_seconds_median": f"median of {len(found.rounds)} takeovers {found.takeover_seconds_median:.2f} s, at "
-        f"most {TARGET_MEDIAN_SECONDS:g}",
-        "takeover_seconds_worst": f"the worst {found.takeover_seconds_worst:.2f} s, at most {TARGET_WORST_SECONDS:g}",
-        "flat": f"the longest history takes {found.growth:.2f} times as long as the shortest, at most "
-        f"{TARGET_GROWTH:g}",
-    }
-    for name, reached in found.reached.items():
-        yield f"- {said[name]}: **{'reached' if reached else 'not reached'}**"
+    yield from table_of(goals_of(found))
     yield ""
     yield f"![seconds of each takeover]({picture_name(NAME)})"
 
@@ -85,7 +79,9 @@ def _mirrored(found: TakeoverResult) -> Iterator[str]:
     yield (
         "The same payments through a topic that MirrorMaker 2 copies, exactly once and at its shortest sensible "
         "intervals, with the consumer group's position; the site is killed the same way, and the operator does what "
-        "the manuals say. The receiver counts what was acknowledged and never came, and what came twice."
+        "the manuals say. The receiver counts what was acknowledged and never came, and what came twice. The seconds "
+        "are not those of one race: this operator stops MirrorMaker 2 and then starts a consumer, which begins cold, "
+        f"in a new process; our standby is warm and has followed {WARM_MESSAGES:,} messages."
     )
     yield ""
     yield "| | acknowledged | lost | duplicated | first new message after (s) |"

@@ -12,7 +12,7 @@ import msgspec
 
 from zerotail.audit.judgement import Audit
 from zerotail.bench.restore_result import RestoreBench
-from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
+from zerotail.bench.result import FlowBench, JournalCost, MirrorResult, TakeoverResult
 from zerotail.cli.answers import (
     CheckGroupAnswer,
     ConfigCheckAnswer,
@@ -71,7 +71,7 @@ ANSWERS: dict[str, type] = {
     "doctor": DoctorAnswer,
     "run": RunAnswer,
     "bench-durability": DurabilityResult,
-    "bench-flow": FlowResult,
+    "bench-flow": FlowBench,
     "bench-journal": JournalCost,
     "bench-restore": RestoreBench,
     "bench-mirror": MirrorResult,

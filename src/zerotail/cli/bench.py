@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
-from zerotail.cli.bench_kept import Kept, kept_options
-from zerotail.cli.output import json_option, print_answer, print_json, say, tick
+from zerotail.cli.bench_kept import Kept, kept_options, result_options
+from zerotail.cli.bench_shown import told_flow, told_journal, told_mirror, told_takeover
+from zerotail.cli.output import json_option, print_answer, print_json, say
 from zerotail.cli.takeover import STRATEGIES
-
-if TYPE_CHECKING:
-    from zerotail.bench.result import FlowResult, JournalCost, MirrorResult, TakeoverResult
 
 
 @click.group("bench", epilog="Example:  zerotail bench flow --rounds 3")
@@ -30,45 +24,68 @@ def command() -> None:
 @click.option(
     "--latency-seconds", type=click.FloatRange(1), default=20, show_default=True, help="How long at that rate."
 )
+@kept_options
 @json_option
 def bench_flow(
-    count: int, rounds: int, accounts: int, partitions: int, rate: float, latency_seconds: float, as_json: bool
+    count: int,
+    rounds: int,
+    accounts: int,
+    partitions: int,
+    rate: float,
+    latency_seconds: float,
+    page: str | None,
+    result: str | None,
+    keep: bool,
+    earlier: str | None,
+    as_json: bool,
 ) -> int:
     """Records per second from instruction rows to the receiver, against plain Spark; latency at a fixed rate.
 
-    Brings up two sites of its own and takes them down again. Exits with 1 when a figure is not reached.
+    Brings up two sites of its own and takes them down again. Exits with 1 when a figure is not reached. With `--keep`
+    what was measured with other partitions stays in the result.
     """
     from zerotail.bench.flow import FlowSettings
     from zerotail.bench.flow import bench_flow as measure
+    from zerotail.bench.flow_page import write_page
+    from zerotail.bench.result import FlowBench
 
     settings = FlowSettings(count, rounds, accounts, partitions, rate, latency_seconds)
-    found = measure(settings, lambda line: say(f"bench flow: {line}"))
+    kept = Kept(FlowBench, result, keep, earlier, page, write_page)
+    found = kept.show_or(lambda before, _save: measure(settings, lambda line: say(f"bench flow: {line}"), before))
     if as_json:
         print_json("bench-flow", found)
     else:
-        print_answer(_told_flow(found))
+        print_answer(told_flow(found))
     return 0 if all(found.reached.values()) else 1
 
 
 @command.command("journal", epilog="Example:  zerotail bench journal --records 1000")
 @click.option("--segments", type=click.IntRange(1), default=200, show_default=True, help="How many are committed.")
 @click.option("--records", type=click.IntRange(1), default=1000, show_default=True, help="Messages in each.")
+@result_options
 @json_option
-def bench_journal(segments: int, records: int, as_json: bool) -> int:
+def bench_journal(
+    segments: int, records: int, page: str | None, result: str | None, earlier: str | None, as_json: bool
+) -> int:
     """Bytes of WAL per message for the order journal alone, against one row per message."""
     from zerotail.bench.journal import measure_journal
+    from zerotail.bench.journal_page import write_page
+    from zerotail.bench.result import JournalCost
     from zerotail.lab.database import dsn
     from zerotail.lab.layout import LabSettings
     from zerotail.lab.up import temporary_lab
 
-    say("bench journal: bringing up two sites")
-    with temporary_lab(LabSettings) as layout:
-        found = measure_journal(dsn(layout.database("east")), segments, records)
+    def measure(*_: object) -> JournalCost:
+        say("bench journal: bringing up two sites")
+        with temporary_lab(LabSettings) as layout:
+            return measure_journal(dsn(layout.database("east")), segments, records)
+
+    found = Kept(JournalCost, result, False, earlier, page, write_page).show_or(measure)
     if as_json:
         print_json("bench-journal", found)
     else:
-        print_answer(_told_journal(found))
-    return 0 if found.reached else 1
+        print_answer(told_journal(found))
+    return 0 if all(found.reached.values()) else 1
 
 
 @command.command("takeover", epilog="Example:  zerotail bench takeover --history 100000 --rounds 10")
@@ -115,14 +132,14 @@ def bench_takeover(
             tries=["--history 100000,1000000 --rounds 20,10"],
         )
     settings = TakeoverSettings(lengths, takeovers, rate, strategy, mirrored_rounds=mm2_rounds if beside else 0)
-    kept = Kept(TakeoverResult, result, keep, earlier)
-    found = kept.shown() or measure(settings, lambda line: say(f"bench takeover: {line}"), kept.before(), kept.save)
-    if page is not None:
-        write_page(found, Path(page))
+    kept = Kept(TakeoverResult, result, keep, earlier, page, write_page)
+    found = kept.show_or(
+        lambda before, save: measure(settings, lambda line: say(f"bench takeover: {line}"), before, save)
+    )
     if as_json:
         print_json("bench-takeover", found)
     else:
-        print_answer(_told_takeover(found))
+        print_answer(told_takeover(found))
     return 0 if all(found.reached.values()) else 1
 
 
@@ -130,8 +147,18 @@ def bench_takeover(
 @click.option("--quick", is_flag=True, help="Two kills of a leader instead of everything: half a minute, not ten.")
 @click.option("--fault", "faults", multiple=True, metavar="NAME", help="This fault only; may be given again.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the moments of the faults.")
+@kept_options
 @json_option
-def bench_durability(quick: bool, faults: tuple[str, ...], seed: int, as_json: bool) -> int:
+def bench_durability(
+    quick: bool,
+    faults: tuple[str, ...],
+    seed: int,
+    page: str | None,
+    result: str | None,
+    keep: bool,
+    earlier: str | None,
+    as_json: bool,
+) -> int:
     """Acknowledged records that are lost: acks, min.insync.replicas and unclean election against eight faults.
 
     Brings up three brokers of its own, kills and freezes them again and again, and takes them down. Exits with 1
@@ -140,10 +167,15 @@ def bench_durability(quick: bool, faults: tuple[str, ...], seed: int, as_json: b
     from dataclasses import replace
 
     from zerotail.cli.durability_shown import told_durability
+    from zerotail.drill.durability.manual import write_page
+    from zerotail.drill.durability.result import DurabilityResult
     from zerotail.drill.durability.run import QUICK, WHOLE, only, run_durability
 
     settings = replace(only(faults) if faults else QUICK if quick else WHOLE, seed=seed)
-    found = run_durability(settings, lambda line: say(f"bench durability: {line}"))
+    kept = Kept(DurabilityResult, result, keep, earlier, page, write_page)
+    found = kept.show_or(
+        lambda before, _save: run_durability(settings, lambda line: say(f"bench durability: {line}"), before)
+    )
     if as_json:
         print_json("bench-durability", found)
     else:
@@ -188,7 +220,7 @@ def bench_restore(
     from zerotail.bench.interleaving import KINDS
     from zerotail.bench.restore import METHODS, RestoreSettings
     from zerotail.bench.restore import bench_restore as measure
-    from zerotail.bench.restore_page import section_of, write_page
+    from zerotail.bench.restore_page import tables_of, write_page
     from zerotail.bench.restore_result import RestoreBench
 
     settings = RestoreSettings(
@@ -202,14 +234,14 @@ def bench_restore(
         spark,
         METHODS if methods is None else _words("--methods", methods, METHODS),
     )
-    kept = Kept(RestoreBench, result, keep, earlier)
-    found = kept.shown() or measure(settings, lambda line: say(f"bench restore: {line}"), kept.before(), kept.save)
-    if page is not None:
-        write_page(found, Path(page))
+    kept = Kept(RestoreBench, result, keep, earlier, page, write_page)
+    found = kept.show_or(
+        lambda before, save: measure(settings, lambda line: say(f"bench restore: {line}"), before, save)
+    )
     if as_json:
         print_json("bench-restore", found)
     else:
-        print_answer(section_of(found))
+        print_answer(tables_of(found))
     return 0 if all(found.reached.values()) else 1
 
 
@@ -236,85 +268,33 @@ def _words(option: str, text: str, known: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--size", type=click.IntRange(16), default=100, show_default=True, help="Bytes of a record.")
 @click.option("--partitions", default="1,4", show_default=True, help="Of the topic, several by commas.")
 @click.option("--rounds", type=click.IntRange(1), default=2, show_default=True, help="Rounds of each engine.")
+@kept_options
 @json_option
-def bench_mirror(count: int, size: int, partitions: str, rounds: int, as_json: bool) -> int:
+def bench_mirror(
+    count: int,
+    size: int,
+    partitions: str,
+    rounds: int,
+    page: str | None,
+    result: str | None,
+    keep: bool,
+    earlier: str | None,
+    as_json: bool,
+) -> int:
     """Records per second of the Spark mirror and of MirrorMaker 2 with exactly-once, and the lag at half rate.
 
     Brings up two sites of its own and takes them down again. Exits with 1 when a figure is not reached.
     """
     from zerotail.bench.mirror import MirrorSettings
     from zerotail.bench.mirror import bench_mirror as measure
+    from zerotail.bench.mirror_page import write_page
+    from zerotail.bench.result import MirrorResult
 
     settings = MirrorSettings(count, size, _numbers("--partitions", partitions), rounds)
-    found = measure(settings, lambda line: say(f"bench mirror: {line}"))
+    kept = Kept(MirrorResult, result, keep, earlier, page, write_page)
+    found = kept.show_or(lambda before, _save: measure(settings, lambda line: say(f"bench mirror: {line}"), before))
     if as_json:
         print_json("bench-mirror", found)
     else:
-        print_answer(_told_mirror(found))
+        print_answer(told_mirror(found))
     return 0 if all(found.reached.values()) else 1
-
-
-def _told_mirror(found: MirrorResult) -> str:
-    lines = []
-    for partitions, ratio in found.ratios.items():
-        spark, maker, tuned = (
-            found.records_per_second[f"{engine}-{partitions}"] for engine in ("spark", "mm2", "mm2-tuned")
-        )
-        sign = tick(found.reached[f"ratio-{partitions}"], sys.stdout)
-        lines.append(
-            f"{sign} {ratio:.2f} times MirrorMaker 2 with exactly-once on {partitions} partitions (wanted 2.00): "
-            f"{spark:,.0f} and {maker:,.0f} records/s; {found.ratios_tuned[partitions]:.2f} times one with our client "
-            f"settings: {tuned:,.0f}"
-        )
-    lines.append(
-        f"{tick(found.reached['lag'], sys.stdout)} {found.lag_p99_seconds:.2f} s lag, p99, at "
-        f"{found.lag_records_per_second:,.0f} records/s (wanted 2.00)"
-    )
-    lines.append(f"{tick(found.reached['complete'], sys.stdout)} every record once and in order, in every round")
-    return "\n".join(lines)
-
-
-def _told_takeover(found: TakeoverResult) -> str:
-    reached = {name: tick(value, sys.stdout) for name, value in found.reached.items()}
-    lengths = ", ".join(f"{int(history):,}: {seconds:.2f} s" for history, seconds in found.medians_by_history.items())
-    growth = f"{found.growth:.2f} times as long with the longest history ({lengths})"
-    return "\n".join(
-        [
-            f"{reached['takeover_seconds_median']} {found.takeover_seconds_median:.2f} s median from the command to "
-            f"the first new message (wanted 2.00), {len(found.rounds)} takeovers, {found.strategy}",
-            f"{reached['takeover_seconds_worst']} {found.takeover_seconds_worst:.2f} s the worst (wanted 5.00)",
-            *([f"{reached['flat']} {growth}"] if "flat" in reached else []),
-            f"{reached['exactly_once']} {found.lost} lost, {found.duplicated} duplicated, counted by the receiver",
-            *(
-                f"  beside it, plain MirrorMaker 2: {one.lost:,} of {one.submitted:,} lost, {one.duplicated:,} "
-                f"duplicated, first new message {one.takeover_seconds:.2f} s after the command"
-                for one in found.mirrored
-            ),
-        ]
-    )
-
-
-def _told_flow(found: FlowResult) -> str:
-    reached = {name: tick(value, sys.stdout) for name, value in found.reached.items()}
-    return "\n".join(
-        [
-            f"{reached['records_per_second']} {found.records_per_second:>10,.0f} records/s end to end (wanted 30,000)",
-            f"  {found.baseline_records_per_second:>10,.0f} records/s on plain Spark, the same work",
-            f"{reached['ratio']} {found.ratio:>10.2f} of plain Spark (wanted 0.60)",
-            f"{reached['latency_p50_seconds']} {found.latency_p50_seconds:>8.2f} s p50 from row to receiver at "
-            f"{found.latency_records_per_second:,.0f}/s (wanted 1.00 s); p99 {found.latency_p99_seconds:.2f} s",
-        ]
-    )
-
-
-def _told_journal(found: JournalCost) -> str:
-    return "\n".join(
-        [
-            f"{tick(found.reached, sys.stdout)} {found.bytes_per_message:.2f} bytes of WAL per message at "
-            f"{found.messages_per_segment:,} messages per segment (wanted 1.00), "
-            f"{found.bytes_per_message_without_page_images:.2f} without page images",
-            f"  {found.row_per_message_bytes:.0f} bytes with one row per message",
-            f"  {found.seconds_per_message * 1e6:.2f} µs per message, {found.row_per_message_seconds * 1e6:.2f} µs "
-            "with one row per message",
-        ]
-    )

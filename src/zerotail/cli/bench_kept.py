@@ -5,60 +5,69 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from zerotail.bench.stored import Stored
+
 T = TypeVar("T")
-_OPTIONS = (
-    click.option("--page", type=click.Path(dir_okay=False), help="Write the tables and the picture into this page."),
-    click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON."),
-    click.option("--keep", is_flag=True, help="What is in --result and is not measured now stays in it."),
-    click.option(
-        "--from", "earlier", type=click.Path(exists=True, dir_okay=False), help="Show a kept result; measure none."
-    ),
+Save = Callable[[T], None]
+_PAGE = click.option("--page", type=click.Path(dir_okay=False), help="Write what was found into this page.")
+_RESULT = click.option("--result", type=click.Path(dir_okay=False), help="Keep the result here as JSON, with a stamp.")
+_KEEP = click.option("--keep", is_flag=True, help="What is in --result and is not measured now stays in it.")
+_FROM = click.option(
+    "--from", "earlier", type=click.Path(exists=True, dir_okay=False), help="Show a kept result; measure none."
 )
 
 
 def kept_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command whose result is kept."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    """The options of a command whose result is kept, and may be measured in several runs."""
+    return _PAGE(_RESULT(_KEEP(_FROM(command))))
+
+
+def result_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command whose result is kept, and is always measured as a whole."""
+    return _PAGE(_RESULT(_FROM(command)))
 
 
 @dataclass(frozen=True, slots=True)
 class Kept(Generic[T]):
-    """Where a result of one kind is kept."""
+    """Where a result of one kind is kept, and where it is shown."""
 
     kind: type[T]
     result: str | None
     keep: bool
     earlier: str | None
+    page: str | None
+    write_page: Callable[[Stored[T], Path], None]
 
-    def shown(self) -> T | None:
-        """The result that is to be shown instead of measuring one."""
-        return None if self.earlier is None else self._read(self.earlier)
+    def show_or(self, measure: Callable[[T | None, Save[T]], T]) -> T:
+        """The kept result that is asked for, or what `measure` finds: it gets what it joins, and a way to keep what is
+        known so far. Either is put into the page.
+        """
+        from zerotail.bench.stored import read_stored
 
-    def before(self) -> T | None:
-        """What a new measurement joins."""
-        if not self.keep or self.result is None or not Path(self.result).exists():
-            return None
-        return self._read(self.result)
+        stored = read_stored(Path(self.earlier), self.kind) if self.earlier is not None else self._measure(measure)
+        if self.page is not None:
+            self.write_page(stored, Path(self.page))
+        return stored.result
 
-    def save(self, found: T) -> None:
-        """Keep what is known so far."""
-        import msgspec
+    def _measure(self, measure: Callable[[T | None, Save[T]], T]) -> Stored[T]:
+        import sys
 
-        if self.result is not None:
-            Path(self.result).write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        from zerotail.bench.stamp import make_stamp
+        from zerotail.bench.stored import Stored, join, read_stored, write_stored
 
-    def _read(self, path: str) -> T:
-        import msgspec
+        file = None if self.result is None else Path(self.result)
+        before = read_stored(file, self.kind) if self.keep and file is not None and file.exists() else None
+        stamps = join(before.stamps if before else (), make_stamp(sys.argv[1:]))
 
-        from zerotail.errors import Misused
+        def save(found: T) -> None:
+            if file is not None:
+                write_stored(file, Stored(stamps, found))
 
-        try:
-            return msgspec.json.decode(Path(path).read_bytes(), type=self.kind)
-        except (OSError, msgspec.MsgspecError) as error:
-            raise Misused(f"{path} holds no result of this benchmark: {error}.", code="ZT118") from error
+        found = measure(before.result if before else None, save)
+        save(found)
+        return Stored(stamps, found)

@@ -1,4 +1,4 @@
-"""What a drill ran on, for whoever reads its report later: versions of everything that took part, and the machine.
+"""What a drill or a benchmark ran on, for whoever reads of it later: versions of everything, and the machine.
 
 The machine's name is left out: a report is handed on.
 """
@@ -17,32 +17,35 @@ from pathlib import Path
 from zerotail.deadline import Deadline
 from zerotail.errors import ZerotailError
 from zerotail.jars import locked_jars
-from zerotail.machine import find_java
+from zerotail.kafka.client import librdkafka_version
+from zerotail.machine import find_java, find_postgres_programs, find_postgres_version
 from zerotail.postgres.connection import one_row, session
 
 _PACKAGES = ("zerotail", "pyspark", "confluent-kafka", "psycopg")
 _UNKNOWN = "not known"
 
 
-def versions(database: str) -> dict[str, str]:
-    """Of the servers, by what they say themselves or by the files that were run, and of the Python packages."""
+def versions(database: str | None = None) -> dict[str, str]:
+    """Of the servers, by what they say themselves or by the files that are run, and of the Python packages."""
     kafka = {jar.version for jar in locked_jars() if jar.folder == "kafka" and jar.artifact.startswith("kafka_")}
     return {
-        "PostgreSQL": _postgres(database),
+        "PostgreSQL": _installed_postgres() if database is None else _postgres(database),
         "Kafka": ", ".join(sorted(kafka)) or _UNKNOWN,
         "Spark": version("pyspark"),
         "Java": _java(),
         "Python": platform.python_version(),
+        "librdkafka": librdkafka_version(),
         **{package: version(package) for package in _PACKAGES},
     }
 
 
 def machine() -> dict[str, str]:
-    """Cores that may be used, memory, kernel."""
+    """Cores that may be used, what they are, memory, kernel."""
     found = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     memory = f"{int(found.group(1)) / 2**20:.1f} GiB" if found else _UNKNOWN
     return {
         "cores": str(len(os.sched_getaffinity(0))),
+        "processor": _processor(),
         "memory": memory,
         "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
     }
@@ -57,6 +60,16 @@ def _postgres(database: str) -> str:
     with suppress(ZerotailError), session(database, Deadline.after(5)) as connection:
         return str(one_row(connection, "show server_version")[0])
     return _UNKNOWN
+
+
+def _installed_postgres() -> str:
+    programs = find_postgres_programs()
+    return (find_postgres_version(programs) if programs else None) or _UNKNOWN
+
+
+def _processor() -> str:
+    found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return found.group(1).strip() if found else _UNKNOWN
 
 
 def _java() -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from zerotail.bench import takeover
 from zerotail.bench.result import MirroredRound, TakeoverResult, TakeoverRound
+from zerotail.bench.stored import Stored
 from zerotail.bench.takeover import TakeoverSettings, bench_takeover
 from zerotail.bench.takeover_page import picture_of, section_of, write_page
 from zerotail.drill.judgement import Counts
@@ -60,7 +61,7 @@ def test_one_history_says_nothing_about_another(measured: list[int]) -> None:
     found = measure(1_000)
     assert measured == [1_000]
     assert "flat" not in found.reached
-    assert "the longest history" not in section_of(found)
+    assert "the longest history" not in section_of(Stored((), found))
 
 
 @pytest.mark.usefixtures("measured")
@@ -72,15 +73,16 @@ def test_a_takeover_that_grows_with_the_history_is_told() -> None:
 @pytest.mark.usefixtures("measured")
 def test_the_page_shows_every_history_and_the_failover_beside_it(tmp_path: Path) -> None:
     found = measure(1_000, 6_000, mirrored=2)
-    section = section_of(found)
+    section = section_of(Stored((), found))
     assert "| 6,000 | 2 | 6.00 | 6.00–6.00 | 0.30 | 12 | 0 |" in section
     assert section.count("| MirrorMaker 2, loss") == 2
     assert "| 1,000 | 3 | 400 | 9.50 |" in section
-    assert "the worst 6.00 s, at most 5: **not reached**" in section
+    assert "| none longer than 5 s | the worst 6.00 s | **not reached** |" in section
+    assert "which begins cold" in section
     page = tmp_path / "benchmarks.md"
     page.write_text("# Benchmarks\n\nbefore\n")
-    write_page(found, page)
-    write_page(found, page)
+    write_page(Stored((), found), page)
+    write_page(Stored((), found), page)
     assert page.read_text().count("## Takeover") == 1
     assert page.read_text().startswith("# Benchmarks\n\nbefore\n")
     assert (tmp_path / "bench-takeover.svg").read_text() == picture_of(found)

@@ -9,19 +9,38 @@ from pathlib import Path
 
 import pytest
 
+from zerotail.bench.stored import Stored, read_stored
 from zerotail.drill.durability.cells import CELLS
-from zerotail.drill.durability.manual import lost, page, read_result
+from zerotail.drill.durability.judgement import spared
+from zerotail.drill.durability.manual import lost, page_of, write_page
 from zerotail.drill.durability.picture import draw
+from zerotail.drill.durability.result import DurabilityResult
 
 pytestmark = pytest.mark.fast
 
-DOCS = Path(__file__).parents[3] / "docs"
-FOUND = read_result(DOCS / "durability.json")
+STORED = read_stored(Path(__file__).parents[3] / "bench" / "results" / "durability.json", DurabilityResult)
+FOUND = STORED.result
 
 
-def test_the_page_and_the_picture_are_those_of_the_figures() -> None:
-    assert (DOCS / "durability.md").read_text(encoding="utf-8") == page(FOUND)
-    assert (DOCS / "durability.svg").read_text(encoding="utf-8") == draw(FOUND)
+def test_the_page_and_the_picture_are_written_beside_each_other(tmp_path: Path) -> None:
+    write_page(STORED, tmp_path / "durability.md")
+    assert (tmp_path / "durability.md").read_text(encoding="utf-8") == page_of(STORED)
+    assert (tmp_path / "durability.svg").read_text(encoding="utf-8") == draw(FOUND)
+
+
+def test_a_zero_that_the_emulation_makes_is_no_promise_kept() -> None:
+    made = [one for one in FOUND.cells if spared(one)]
+    assert {(one.fault, one.flushed) for one in made} == {("leader-loses-power", True), ("all-lose-power", True)}
+    page = page_of(STORED)
+    for one in made:
+        assert f"| {one.lost:,} / {one.acknowledged:,} † |" in page
+    counted = sum(one.promised for one in FOUND.cells) - len(made)
+    assert f"nothing lost in {counted} cells that promise it" in page
+    flushed = sum(one.acknowledged for one in made if one.fault == "leader-loses-power")
+    plain = [
+        one for one in FOUND.cells if one.fault == "leader-loses-power" and one.cell.startswith("acks-all-min-2-clean")
+    ]
+    assert f"0 of {sum(one.acknowledged for one in plain) - flushed:,} lost when the leader lost everything" in page
 
 
 def test_the_figures_are_of_a_run_that_passed() -> None:
@@ -52,4 +71,4 @@ def test_a_fault_that_was_not_played_is_not_made_up() -> None:
         cells=tuple(one for one in FOUND.cells if one.fault != name),
     )
     assert lost(without, name, lambda one: True) == "not played"
-    assert f"| `{name}` | 0 |" in page(without)
+    assert f"| `{name}` | 0 |" in page_of(Stored((), without))

@@ -10,6 +10,7 @@ import pytest
 from zerotail.bench.interleaving import KINDS, interleave, serials_of
 from zerotail.bench.restore_page import picture_of, section_of, write_page
 from zerotail.bench.restore_result import RefillMeasured, RestoreBench, RestoreCase, RestoreRow, SparkMeasured, Spread
+from zerotail.bench.stored import Stored
 from zerotail.core.order import Runs
 
 pytestmark = pytest.mark.fast
@@ -41,7 +42,7 @@ def test_serials_are_dense_for_each_producer() -> None:
 
 
 def result() -> RestoreBench:
-    def row(method: str, ratio: float, *, finished: bool = True) -> RestoreRow:
+    def row(method: str, ratio: float, *, finished: bool = True, grew: int = 5_000_000) -> RestoreRow:
         return RestoreRow(
             method=method,
             cache=100,
@@ -54,12 +55,13 @@ def result() -> RestoreBench:
             peak_cache=90,
             cache_ratio=0.09,
             reads=1.0,
-            peak_memory_bytes=5_000_000,
+            peak_memory_bytes=grew,
             records=1_000 if finished else 120,
             finished=finished,
         )
 
-    rows = (row("unbounded", 1.1), row("bounded", 1.2), row("rewinding", 45.0, finished=False))
+    bounded = row("bounded", 1.2, grew=6_000_000)
+    rows = (row("unbounded", 1.1), bounded, row("checked", 1.3), row("rewinding", 45.0, finished=False))
     case = RestoreCase(1_000, "like-notes", 2, 3, Spread(1.8, 1.7, 1.9), rows)
     rate = Spread(1e5, 1e5, 1e5)
     refill = RefillMeasured(1_000, 3, rate, rate, Spread(1.0, 1.0, 1.0), 1)
@@ -69,11 +71,14 @@ def result() -> RestoreBench:
 
 
 def test_the_page_says_what_was_reached_and_how_far_a_program_came_that_was_given_up() -> None:
-    section = section_of(result())
-    assert "**not reached**" in section
+    section = section_of(Stored((), result()))
+    assert "| 1 of 1 cells miss it; 1.30 to 1.30 | **not reached** |" in section
+    assert "0 of 1 cells hold more" in section
+    assert "1 of these 1 processes grew by more" in section, "a limit of messages is none of memory"
     assert "given up after 2, at 12%" in section
-    assert section.count("| bounded |") == 1
-    table = [line.count("|") for line in section.splitlines() if line.startswith("|")]
+    assert section.count("| bounded, `--check headers` |") == 1
+    cells = section[section.index("### 1,000 records") :]
+    table = [line.count("|") for line in cells.splitlines() if line.startswith("|")]
     assert len(set(table)) == 1, "every line has as many cells as the head has names"
 
 
@@ -81,7 +86,7 @@ def test_a_page_keeps_what_others_wrote_and_replaces_the_section(tmp_path: Path)
     page = tmp_path / "benchmarks.md"
     old = "<!-- bench restore: made by the command -->\nold\n<!-- end of bench restore -->"
     page.write_text(f"# Benchmarks\n\nbefore\n\n{old}\n\nafter\n")
-    write_page(result(), page)
+    write_page(Stored((), result()), page)
     text = page.read_text()
     assert text.startswith("# Benchmarks\n\nbefore\n")
     assert text.endswith("after\n")

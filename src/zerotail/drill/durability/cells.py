@@ -3,7 +3,8 @@
 A **cell** is one combination: what the producer waits for, and how its topic is set. Each has a topic of its own on the
 same cluster, so that one fault strikes all of them in the same moment. Twelve cells are the full product of acks,
 `min.insync.replicas` and unclean election, with a producer that repeats what it got no answer for; two more are the
-settings that the audit asks for: with idempotence, and with a flush of every record on top.
+settings that the audit asks for: with idempotence, and, as it asks where copies share a rack, with a flush of every
+record on top.
 """
 
 from __future__ import annotations

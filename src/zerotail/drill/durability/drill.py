@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from zerotail.drill.durability.judgement import spared
 from zerotail.drill.durability.picture import draw, label
 from zerotail.drill.durability.result import DurabilityResult
 from zerotail.drill.result import DrillResult, FaultTold, write_result
@@ -35,7 +36,7 @@ def leave_files(found: DurabilityResult, seed: int, files: Path) -> DrillResult:
 
 def as_drill(found: DurabilityResult, seed: int, history: str, report: str) -> DrillResult:
     """The same in the words of a drill."""
-    promised = [one for one in found.cells if one.promised]
+    promised = [one for one in found.cells if one.promised and not spared(one)]
     return DrillResult(
         scenario="acks",
         seed=seed,

@@ -38,6 +38,8 @@ class Fault:
     """Cells one of which must have lost something, or the fault was too weak to show anything."""
     rounds: int
     kills_leader: bool = True
+    cuts_power: bool = False
+    """What was not flushed is cut off; nothing is ever cut from a topic that flushes every record."""
 
 
 def _leader_killed(stage: Stage) -> Told:
@@ -187,6 +189,7 @@ FAULTS = (
         promises=lambda cell: cell.promises_leaders,
         shows=lambda cell: cell.acks == "0",
         rounds=4,
+        cuts_power=True,
     ),
     Fault(
         "all-lose-power",
@@ -195,5 +198,6 @@ FAULTS = (
         promises=lambda cell: cell.flushed,
         shows=lambda cell: cell.promises_processes and not cell.flushed,
         rounds=2,
+        cuts_power=True,
     ),
 )

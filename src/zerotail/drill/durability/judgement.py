@@ -48,7 +48,7 @@ def judge(
     weak += [f"{one.cell} had nothing acknowledged ({one.fault})" for one in cells if not one.acknowledged]
     weak += [f"{one.name} took nothing from weaker settings either" for one in faults if not _showed(one, cells)]
     kills = sum(one.kills for one in faults if one.name in _promising(cells))
-    kept = f"nothing lost in {sum(one.promised for one in cells)} cells that promise it"
+    kept = f"nothing lost in {sum(one.promised and not spared(one) for one in cells)} cells that promise it"
     return Judgement(
         verdict="failed" if wrong else "undecided" if weak else "passed",
         reasons=tuple([*wrong, *weak] or [kept]),
@@ -58,6 +58,14 @@ def judge(
             "seconds": seconds <= WANTED_SECONDS,
         },
     )
+
+
+def spared(one: CellFound) -> bool:
+    """Whether nothing could have been lost: power is cut by cutting logs, and never those of a flushed topic.
+
+    A loss there is judged like any other; that there is none is no promise kept.
+    """
+    return one.flushed and _FAULTS[one.fault].cuts_power
 
 
 def _promising(cells: Sequence[CellFound]) -> set[str]:

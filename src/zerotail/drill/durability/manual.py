@@ -1,40 +1,34 @@
-"""The page about it, written from the figures of a run, so that no number is in it that was not found.
+"""The page about it, written from a stored result, so that no number is in it that was not found.
 
-zerotail bench durability --json > docs/durability.json
-python -m zerotail.drill.durability.manual docs
+zerotail bench durability --result bench/results/durability.json --page docs/durability.md
+zerotail bench durability --from bench/results/durability.json --page docs/durability.md
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
+from zerotail.bench.stored import Stored, told_stamps
 from zerotail.drill.durability.faults import FAULTS
+from zerotail.drill.durability.judgement import spared
 from zerotail.drill.durability.picture import draw, label
 from zerotail.drill.durability.result import CellFound, DurabilityResult
 
 Pick = Callable[[CellFound], bool]
 _NOT_PLAYED = "not played"
-_NOTE = "<!-- Written by `python -m zerotail.drill.durability.manual docs` from durability.json. -->"
+_NOTE = "<!-- bench durability: made by the command -->"
 
 
-def write_pages(folder: Path) -> None:
-    """Write `durability.md` and `durability.svg` beside `durability.json`."""
-    result = read_result(folder / "durability.json")
-    (folder / "durability.md").write_text(page(result), encoding="utf-8")
-    (folder / "durability.svg").write_text(draw(result), encoding="utf-8")
+def write_page(stored: Stored[DurabilityResult], page: Path) -> None:
+    """Write the page, and the picture beside it."""
+    page.write_text(page_of(stored), encoding="utf-8")
+    page.with_suffix(".svg").write_text(draw(stored.result), encoding="utf-8")
 
 
-def read_result(file: Path) -> DurabilityResult:
-    """What `--json` has printed."""
-    return msgspec.json.decode(file.read_bytes(), type=DurabilityResult)
-
-
-def page(result: DurabilityResult) -> str:
+def page_of(stored: Stored[DurabilityResult]) -> str:
     """The page."""
+    result = stored.result
     return "\n".join(
         [
             _NOTE,
@@ -53,6 +47,8 @@ def page(result: DurabilityResult) -> str:
             "zerotail drill run acks              # each fault once, with a verdict",
             "```",
             "",
+            *told_stamps(stored),
+            "",
             f"Kafka {result.versions['kafka']}, {result.kills} kills of a leader, {result.leaders_lost:,} partitions "
             f"lost their leader, {result.rate:,.0f} records a second and combination, {result.seconds / 60:.0f} "
             f"minutes. Verdict: **{result.verdict}**: {'; '.join(result.reasons)}.",
@@ -63,9 +59,11 @@ def page(result: DurabilityResult) -> str:
             "",
             "## All figures",
             "",
-            "Lost / acknowledged records. Bold: nothing may be lost there.",
+            "Lost / acknowledged records. Bold: nothing may be lost there. A topic that flushes each record is "
+            "marked (†) where power is lost: nothing is ever cut from it, by construction, so that its zero "
+            "proves nothing.",
             "",
-            *_table(result, lambda one: f"{one.lost:,} / {one.acknowledged:,}", lambda one: one.promised),
+            *_table(result, _lost_of, lambda one: one.promised and not spared(one)),
             "",
             "Records that are in the log more than once: the producer got no answer, and sent again. Bold: there must "
             "be none.",
@@ -84,6 +82,10 @@ def page(result: DurabilityResult) -> str:
     )
 
 
+def _lost_of(one: CellFound) -> str:
+    return f"{one.lost:,} / {one.acknowledged:,}{' †' if spared(one) else ''}"
+
+
 _HOW = [
     "## How it is done, and what it does not show",
     "",
@@ -92,15 +94,19 @@ _HOW = [
     "replicas included.",
     "- `acks=0`: a record counts as acknowledged when the client hands it to the socket; there is no other word.",
     "- **Power loss is emulated**: the brokers are killed and each log is cut at its recovery point, the offset up to "
-    "which Kafka has called `fsync`, read from `recovery-point-offset-checkpoint`. Topics with `flush.messages=1` keep "
-    "everything, because Kafka flushes such a record before it answers. This is the worst case: the kernel had written "
+    "which Kafka has called `fsync`, read from `recovery-point-offset-checkpoint`. Topics with `flush.messages=1` are "
+    "never cut, because Kafka is said to flush such a record before it answers: that is taken for granted and not "
+    "shown. This is the worst case: the kernel had written "
     "nothing back by itself. Linux does that after about 30 seconds, so a real power loss takes up to as much.",
     "- Not emulated: torn pages, disks that lie about a flush, loss of the controller's own log.",
     "- All processes are on one machine: nothing here is a statement about speed.",
     "- *passed* asks for more than zeros: each fault must have been seen to bite, and must have taken something from "
     "settings that are weaker, or the run is *undecided*.",
     "",
-    "The settings that lose nothing are what [the audit](audit.md) asks for.",
+    "[The audit](audit.md) asks for `acks=all`, two copies in sync, no unclean election and idempotence. For a flush "
+    "of every record it asks only where all copies of a partition stand in one rack, or in one that nobody named: "
+    "copies in several racks are taken for copies on separate power. If all racks lose power at once, those "
+    "settings lose what the last column shows.",
     "",
 ]
 
@@ -137,12 +143,13 @@ def _claims(result: DurabilityResult) -> list[str]:
         f"{told('leader-frozen', lambda one: one.acks == '1')} with `acks=1`, "
         f"{told('leader-frozen', _all_of(2))} with `acks=all` |",
         "| only what is on the leader's disk is copied to the followers | no: they get what is in memory. "
-        f"{told('leader-loses-power', plain)} when the leader lost everything that was not flushed |",
+        f"{told('leader-loses-power', lambda one: plain(one) and not one.flushed)} when the leader lost everything "
+        "that was not flushed |",
         "| once acknowledged, a record survives even if all machines lose power | no: an acknowledgement means three "
         f"page caches. {told('all-lose-power', lambda one: plain(one) and not one.flushed)} with `acks=all` and "
         "`min.insync.replicas=2` |",
-        "| Kafka cannot flush before it answers | it can, topic by topic: "
-        f"{told('all-lose-power', lambda one: one.flushed)} with `flush.messages=1` in the same power loss |",
+        "| Kafka cannot flush before it answers | it can be told to, topic by topic, with `flush.messages=1`; not "
+        "shown here: this power loss never cuts such a topic |",
         "| repeats come from sending again | "
         f"{_repeated(result, lambda one: one.acks != '0' and not one.idempotent)} repeats without idempotence, "
         f"{_repeated(result, lambda one: one.idempotent)} with it, over all faults |",
@@ -180,7 +187,3 @@ def _table(result: DurabilityResult, shown: Callable[[CellFound], str], is_bold:
         told = [f"**{shown(one)}**" if is_bold(one) else shown(one) for one in fields]
         rows.append(f"| {label(fields[0])} | {' | '.join(told)} |")
     return rows
-
-
-if __name__ == "__main__":
-    write_pages(Path(sys.argv[1]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
+from zerotail.drill.durability.judgement import spared
 from zerotail.drill.durability.result import CellFound, DurabilityResult
 
 _LEFT, _TOP, _WIDE, _HIGH, _GAP = 268, 76, 88, 30, 8
@@ -69,22 +70,26 @@ def label(one: CellFound) -> str:
 def _field(place: int, top: float, one: CellFound) -> str:
     left = _LEFT + place * _WIDE
     fill = _shade(one)
-    border = ' stroke="#1a7f37" stroke-width="1.5"' if one.promised else ""
+    border = ' stroke="#1a7f37" stroke-width="1.5"' if _promised(one) else ""
     told = f"{one.lost:,} of {one.acknowledged:,} acknowledged are gone; {one.repeated:,} repeated"
     box = f'x="{left + 2}" y="{top + 2:.0f}" width="{_WIDE - 4}" height="{_HIGH - 4}" rx="3"'
     figure = _text(left + _WIDE / 2, top + _HIGH / 2 + 4, f"{one.lost:,}", "middle", 12)
     return f'<g><title>{escape(told)}</title><rect {box} fill="{fill}"{border}/>{figure}</g>'
 
 
+def _promised(one: CellFound) -> bool:
+    return one.promised and not spared(one)
+
+
 def _shade(one: CellFound) -> str:
     if not one.lost:
-        return _GREEN if one.promised else _PALE
+        return _GREEN if _promised(one) else _PALE
     share = one.lost / max(1, one.acknowledged)
     return _REDS[sum(share > limit for limit in (0.001, 0.01, 0.1))]
 
 
 def _legend(top: float) -> str:
-    keys = [(_GREEN, "0, promised"), (_PALE, "0, by luck or by waiting"), (_REDS[0], "lost, to 0.1 %")]
+    keys = [(_GREEN, "0, promised"), (_PALE, "0, proves nothing"), (_REDS[0], "lost, to 0.1 %")]
     keys += [(_REDS[1], "to 1 %"), (_REDS[2], "to 10 %"), (_REDS[3], "more")]
     parts, left = [], 12.0
     for colour, words in keys:

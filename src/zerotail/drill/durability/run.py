@@ -68,8 +68,10 @@ def only(faults: Sequence[str]) -> DurabilitySettings:
     return replace(WHOLE, rounds={name: WHOLE.rounds[name] for name in WHOLE.rounds if name in faults})
 
 
-def run_durability(settings: DurabilitySettings, tell: Tell) -> DurabilityResult:
-    """Bring up a cluster, play, take it down, judge."""
+def run_durability(
+    settings: DurabilitySettings, tell: Tell, earlier: DurabilityResult | None = None
+) -> DurabilityResult:
+    """Bring up a cluster, play, take it down, judge; faults that an earlier run played and this one did not stay."""
     began = time.monotonic()
     chance = random.Random(settings.seed)  # noqa: S311 - not a secret
     faults: list[FaultPlayed] = []
@@ -81,19 +83,33 @@ def run_durability(settings: DurabilitySettings, tell: Tell) -> DurabilityResult
                 played, found = _play(cluster, fault, settings, chance, tell)
                 faults.append(played)
                 cells += found
-    seconds = time.monotonic() - began
-    judgement = judge(faults, cells, seconds, wanted_kills=WANTED_KILLS if settings.kills >= WANTED_KILLS else 0)
+    return _result(settings, faults, cells, earlier)
+
+
+def _result(
+    settings: DurabilitySettings,
+    faults: Sequence[FaultPlayed],
+    cells: Sequence[CellFound],
+    earlier: DurabilityResult | None,
+) -> DurabilityResult:
+    new = {one.name for one in faults}
+    played = {one.name: one for one in (*(earlier.faults if earlier else ()), *faults)}
+    ordered = [played[fault.name] for fault in FAULTS if fault.name in played]
+    found = [one for one in (*(earlier.cells if earlier else ()),) if one.fault not in new] + [*cells]
+    kills = sum(one.kills for one in ordered)
+    seconds = sum(one.seconds for one in ordered)
+    judgement = judge(ordered, found, seconds, wanted_kills=WANTED_KILLS if kills >= WANTED_KILLS else 0)
     return DurabilityResult(
         verdict=judgement.verdict,
         reasons=judgement.reasons,
-        kills=settings.kills,
-        leaders_lost=sum(one.rounds for one in faults) * settings.partitions * len(CELLS),
+        kills=kills,
+        leaders_lost=sum(one.rounds for one in ordered) * settings.partitions * len(CELLS),
         rate=settings.rate,
         partitions=settings.partitions,
         seconds=round(seconds, 1),
         versions=_versions(),
-        faults=tuple(faults),
-        cells=tuple(cells),
+        faults=tuple(ordered),
+        cells=tuple(found),
         reached=judgement.reached,
     )
 
