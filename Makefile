@@ -5,7 +5,7 @@ BIN     := .venv/bin
 SEED    ?= 1
 CRASHES ?= 100000
 
-.PHONY: help setup demo test test-fast nightly check bench simulate lock clean
+.PHONY: help setup demo test test-fast nightly check bench figures simulate lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 22
@@ -34,8 +34,11 @@ check: setup     ## ruff, mypy --strict, import-linter
 simulate: setup  ## crash the simulated pair of sites: SEED=1 CRASHES=1000000
 	@$(BIN)/python -m zerotail.simulation --seed $(SEED) --crashes $(CRASHES) --processes 2
 
-bench: setup     ## the programs in bench/, which take long; published figures: zerotail bench --help
+bench: setup     ## the programs in bench/, which take long; published figures: make figures
 	@for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+
+figures: setup   ## measure every published figure again and write the pages; hours, goes on where broken off: FIGURES="--only flow"
+	@$(BIN)/python tools/figures.py $(FIGURES)
 
 lock: setup      ## write the requirement files and the jars' lock anew
 	@$(BIN)/python tools/lock_packages.py

@@ -72,7 +72,7 @@ def faults_of(stamp: Stamp, one: Published) -> list[str]:
     if not stamp.command.startswith(f"zerotail bench {one.name}"):
         faults.append(f"command {stamp.command!r} is another one")
     if stamp.source == MEASURED:
-        lacking = {"cores", "memory", "kernel", "processor"} - stamp.machine.keys()
+        lacking = {"cores", "memory", "kernel", "processor", "load"} - stamp.machine.keys()
         lacking |= {"Python", "Spark", "Kafka", "PostgreSQL", "librdkafka", "Java"} - stamp.versions.keys()
         faults += [f"nothing about {name}" for name in sorted(lacking)]
         faults += ["nobody knows whether the code was that of the commit"] if stamp.dirty is None else []

@@ -1,11 +1,12 @@
 """When a result was measured, of which code, on what, and by which command: every stored result carries it.
 
-A result without that is a number that nobody can measure again. What is dirty is the code: a result that joins an
-earlier one changes the file it is kept in, and a page that shows it changes with it; neither is measured.
+A result without that is a number that nobody can measure again. What is dirty is what is measured: a result that
+joins an earlier one changes the file it is kept in, and a page that shows it changes with it; neither counts.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ RECORDED = "recorded from the history of the file"
 _ROOT = Path(__file__).parents[3]
 _PACKAGES = ("zerotail", "pyspark", "confluent-kafka", "psycopg")
 """Python packages, which the commit tells as well: a page does not."""
-_NOT_MEASURED = (":!bench/results", ":!docs", ":!*.md")
+_MEASURED_PATHS = ("src", "examples", "requirements", "pyproject.toml")
 _WHERE_TO = {"--result": 2, "--page": 2, "--from": 2, "--keep": 1, "--json": 1}
 """Options that say where a result goes and not what is measured, with the words that each takes."""
 
@@ -37,6 +38,7 @@ class Stamp:
     dirty: bool | None
     """Whether the code differed from the commit; None where nobody knows."""
     machine: dict[str, str]
+    """Besides what it is: how busy it was when the run began, as the load average of a minute tells."""
     versions: dict[str, str]
     command: str
     source: str = MEASURED
@@ -44,16 +46,27 @@ class Stamp:
 
 def make_stamp(argv: Sequence[str]) -> Stamp:
     """Of a run that begins now, of the program with these arguments."""
-    commit = _git("rev-parse", "HEAD")
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", *_NOT_MEASURED)
     return Stamp(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        commit=commit or "",
-        dirty=None if changed is None else bool(changed),
-        machine=machine(),
+        commit=_git("rev-parse", "HEAD") or "",
+        dirty=is_dirty(),
+        machine=machine() | {"load": f"{os.getloadavg()[0]:.1f}"},
         versions=versions(),
         command=command_of(argv),
     )
+
+
+def is_dirty() -> bool | None:
+    """Whether what is measured here is in no commit, new files included; None where there is no repository."""
+    changed = _git("status", "--porcelain", "--", *_MEASURED_PATHS)
+    return None if changed is None else bool(changed)
+
+
+def is_current(stamp: Stamp) -> bool:
+    """Whether a result is of the code that is here: of this commit, or of one that differs in nothing measured."""
+    if stamp.source != MEASURED or stamp.dirty is not False or is_dirty() is not False:
+        return False
+    return _git("diff", "--quiet", stamp.commit, "HEAD", "--", *_MEASURED_PATHS) is not None
 
 
 def command_of(argv: Sequence[str]) -> str:
@@ -79,9 +92,13 @@ def told(stamp: Stamp) -> str:
 
 
 def _machine(known: dict[str, str]) -> list[str]:
-    said = dict(known)
-    cores = said.pop("cores", None)
-    return [*([f"{cores} cores"] if cores else []), *said.values()]
+    said = {**known}
+    cores, load = said.pop("cores", None), said.pop("load", None)
+    return [
+        *([f"{cores} cores"] if cores else []),
+        *said.values(),
+        *([f"at a load of {load} before it began"] if load else []),
+    ]
 
 
 def _git(*words: str) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 
 from zerotail.bench import stamp as stamps
 from zerotail.bench.result import JournalCost
-from zerotail.bench.stamp import MEASURED, RECORDED, Stamp, command_of, make_stamp, told
+from zerotail.bench.stamp import MEASURED, RECORDED, Stamp, command_of, is_current, make_stamp, told
 from zerotail.bench.stored import Stored, join, read_stored, told_stamps, write_stored
 from zerotail.errors import Misused
 
@@ -21,7 +21,7 @@ COST = JournalCost(2_000, 1_000, 0.86, 0.76, 80.0, 1e-6, 2e-5, 126.0, {"bytes_pe
 
 
 def stamp(command: str = "zerotail bench journal", date: str = "2026-11-18T10:00:00+00:00") -> Stamp:
-    machine = {"cores": "2", "processor": "A processor", "memory": "4.0 GiB", "kernel": "Linux 6"}
+    machine = {"cores": "2", "processor": "A processor", "memory": "4.0 GiB", "kernel": "Linux 6", "load": "3.1"}
     return Stamp(date, "a" * 40, False, machine, {"Kafka": "4.3.1", "psycopg": "3"}, command)
 
 
@@ -51,7 +51,7 @@ def test_it_names_the_commit_the_machine_and_what_took_part(tree: Path) -> None:
     assert made.dirty is False
     assert made.source == MEASURED
     assert made.date.endswith("+00:00")
-    assert {"cores", "processor", "memory", "kernel"} <= made.machine.keys()
+    assert {"cores", "processor", "memory", "kernel", "load"} <= made.machine.keys()
     assert {"Python", "Spark", "Kafka", "PostgreSQL", "librdkafka", "Java"} <= made.versions.keys()
 
 
@@ -59,6 +59,25 @@ def test_it_names_the_commit_the_machine_and_what_took_part(tree: Path) -> None:
 def test_a_result_that_joins_another_and_the_page_that_shows_it_are_not_what_is_measured(tree: Path, name: str) -> None:
     (tree / name).write_text("two\n")
     assert make_stamp([]).dirty is False
+
+
+def test_a_new_file_of_code_is_told(tree: Path) -> None:
+    (tree / "src" / "b.py").write_text("one\n")
+    assert make_stamp([]).dirty is True
+
+
+def test_a_result_is_of_this_code_until_something_that_is_measured_changes(tree: Path) -> None:
+    made = make_stamp([])
+    (tree / "docs" / "page.md").write_text("two\n")
+    git(tree, "commit", "-qam", "a page")
+    assert is_current(made)
+    (tree / "src" / "a.py").write_text("two\n")
+    assert not is_current(made)
+    assert not is_current(make_stamp([])), "what is in no commit cannot be measured again"
+    git(tree, "commit", "-qam", "code")
+    assert not is_current(made)
+    assert is_current(make_stamp([]))
+    assert not is_current(replace(make_stamp([]), source=RECORDED))
 
 
 def test_code_that_is_in_no_commit_is_told(tree: Path) -> None:
@@ -99,8 +118,8 @@ def test_what_is_stored_is_read_again_and_something_else_is_refused(tmp_path: Pa
 
 def test_a_page_tells_every_run_and_says_what_only_history_knows() -> None:
     assert told(stamp()) == (
-        "Measured 2026-11-18 at `aaaaaaaaaa` on 2 cores, A processor, 4.0 GiB, Linux 6, Kafka 4.3.1, "
-        "by `zerotail bench journal`."
+        "Measured 2026-11-18 at `aaaaaaaaaa` on 2 cores, A processor, 4.0 GiB, Linux 6, "
+        "at a load of 3.1 before it began, Kafka 4.3.1, by `zerotail bench journal`."
     )
     old = replace(stamp(), source=RECORDED, machine={"cores": "2"})
     assert told(old).startswith("Stored 2026-11-18 at `aaaaaaaaaa`")
