@@ -25,7 +25,8 @@ _MADE = re.compile(r"<!-- (bench [a-z]+): made by the command -->")
 _SECTION = re.compile(r"<!-- (bench [a-z]+): made by the command -->.*?<!-- end of \1 -->", re.DOTALL)
 _NAMES = (r"MirrorMaker 2", r"\[\d{4}")
 LIMITS = (
-    r"100 (blows|kills)",  # how hard a test strikes; `ZT_TEST_…` says so
+    r"100 (blows|kills)|killed 100 times",  # how hard a test strikes; `ZT_TEST_…` says so
+    r"the \d+ (rules|about clients)",  # of the audit
     r"1\.25(?= times)",  # the goal of a restore
 )
 """Numbers of prose that are no measurement."""
