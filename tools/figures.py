@@ -17,10 +17,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from zerotail.bench.published import PUBLISHED, Published
 from zerotail.bench.stamp import RECORDED, is_current, is_dirty
-from zerotail.bench.stored import read_stored
+from zerotail.bench.stored import Stored, read_stored
 
 HERE = Path(__file__).resolve().parent.parent
 SERIES = HERE / ".zerotail" / "figures"
@@ -81,7 +82,7 @@ class Series:
         file = self.gathered(one.name)
         if not file.exists():
             return [*self.commands[one.name]]
-        stored = read_stored(file, one.kind)
+        stored: Stored[Any] = read_stored(file, one.kind)
         ended = {stamp.command for stamp in stored.stamps if is_current(stamp)} & self._ended(one.name)
         return [options for options in self.commands[one.name] if typed(one.name, options) not in ended]
 
@@ -214,6 +215,8 @@ def main(arguments: list[str] | None = None) -> None:
 if __name__ == "__main__":
     try:
         main()
+    except BrokenPipeError:
+        sys.stderr.close()  # nobody reads any more, what Python would say about it included
     except KeyboardInterrupt:
         say("broken off; type make figures again to go on from here")
         sys.exit(130)

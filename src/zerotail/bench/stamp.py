@@ -82,7 +82,7 @@ def command_of(argv: Sequence[str]) -> str:
 
 def told(stamp: Stamp) -> str:
     """A line of a page."""
-    change = ", with changes that are in no commit" if stamp.dirty else ""
+    change = ", with changes that are in no commit," if stamp.dirty else ""
     on = ", ".join(_machine(stamp.machine))
     using = ", ".join(f"{name} {number}" for name, number in stamp.versions.items() if name not in _PACKAGES)
     if stamp.source == RECORDED:
