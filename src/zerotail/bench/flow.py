@@ -20,7 +20,7 @@ import yaml
 from zerotail.bench.flow_page import goals_of
 from zerotail.bench.goals import reached_of
 from zerotail.bench.latency import Latency, measure_latency
-from zerotail.bench.pipeline import Bench, Pipeline
+from zerotail.bench.pipeline import WARM_UP, Bench, Pipeline
 from zerotail.bench.result import FlowBench, FlowResult
 from zerotail.core.identity import StageName
 from zerotail.lab.database import dsn
@@ -69,7 +69,8 @@ def bench_flow(settings: FlowSettings, tell: Tell, earlier: FlowBench | None = N
 def _bench(settings: FlowSettings, tell: Tell) -> FlowResult:
     tell("bringing up two sites")
     with temporary_lab(partial(plan_lab, settings)) as layout:
-        bench = Bench(layout, settings.accounts, settings.partitions)
+        # A try with a handful of instructions is not warmed up with many times as many.
+        bench = Bench(layout, settings.accounts, settings.partitions, min(WARM_UP, settings.count))
         ours, plain = make_pipelines(layout, settings)
         rounds = []
         for number in range(1, settings.rounds + 1):

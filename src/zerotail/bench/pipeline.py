@@ -21,6 +21,7 @@ from zerotail.lab.receiver import ReceiverControl
 from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.feed import last_serial
 
+WARM_UP = 200_000
 _READY_SECONDS = 120.0
 _ARRIVE_SECONDS = 300.0
 _END_SECONDS = 60.0
@@ -56,7 +57,7 @@ class Bench:
     layout: Layout
     accounts: int
     partitions: int
-    warm_up: int = 200_000
+    warm_up: int = WARM_UP
     """Instructions that pass before anything is measured: code is compiled, connections are made."""
 
     def arrived(self, channel: str) -> int:
