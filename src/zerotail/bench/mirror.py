@@ -7,8 +7,8 @@ records carry the moment at which they were written.
 
 MirrorMaker 2 runs three times, with exactly-once each time: with Kafka's own client settings, which is what the figure
 is about; with those of `zerotail mirror generate`; and with these and transactions that end by the clock
-(`transaction.boundary=interval`) and not behind each poll. It has more knobs than that: the last one is the best of
-those that were tried, and nothing better than that.
+(`transaction.boundary=interval`) and not behind each poll. It has more knobs than these: nobody claims that any of the
+three is as fast as it can be made.
 """
 
 from __future__ import annotations

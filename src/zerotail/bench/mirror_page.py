@@ -85,5 +85,5 @@ def _beside(found: MirrorResult) -> Iterator[str]:
     ]
     yield (
         f"The Spark mirror is, of these three MirrorMaker 2s, {'; '.join(words)}. MirrorMaker 2 has more settings than "
-        "these: nobody claims that the third is as fast as it can be made."
+        "these: nobody claims that any of them is as fast as it can be made."
     )
