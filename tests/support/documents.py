@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -103,8 +103,9 @@ def tiers_in(path: Path) -> dict[str, list[frozenset[str]]]:
         and any(isinstance(one, ast.Name) and one.id == "pytestmark" for one in node.targets)
         for tier in _tiers_of([node.value])
     )
+    makers = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     return {
-        node.name: _variants(of_all | _tiers_of(node.decorator_list), node.decorator_list)
+        node.name: _variants(of_all | _tiers_of(node.decorator_list), [*_written_out(node.decorator_list, makers)])
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     }
@@ -116,7 +117,15 @@ def _tiers_of(marks: Sequence[ast.expr]) -> frozenset[str]:
     return frozenset(mark.attr for mark in bare if isinstance(mark, ast.Attribute) and mark.attr in TIERS)
 
 
-def _variants(tiers: frozenset[str], decorators: Sequence[ast.expr]) -> list[frozenset[str]]:
+def _written_out(decorators: Sequence[ast.expr], makers: Mapping[str, ast.FunctionDef]) -> Iterator[ast.AST]:
+    """Decorators, and for one that a function of the module makes that function."""
+    for one in decorators:
+        yield one
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id in makers:
+            yield makers[one.func.id]
+
+
+def _variants(tiers: frozenset[str], decorators: Sequence[ast.AST]) -> list[frozenset[str]]:
     """The tiers of each group of cases, where cases carry marks of their own."""
     cases = [
         _tiers_of([node.value])
