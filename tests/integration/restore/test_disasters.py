@@ -48,7 +48,7 @@ def recorded_chain(disaster: Disaster) -> str:
     ("seed", "state"),
     [
         *(pytest.param(seed, state, marks=pytest.mark.servers) for seed, state in enumerate(STATES, 1)),
-        *(pytest.param(seed, state, marks=pytest.mark.nightly) for seed, state in enumerate(STATES * 4, 4)),
+        *(pytest.param(seed, state, marks=pytest.mark.nightly) for seed, state in enumerate(STATES * 4, 6)),
     ],
 )
 def test_all_strategies_give_the_same_sequence_and_the_recorded_chain(lab: Layout, seed: int, state: str) -> None:
@@ -71,7 +71,7 @@ def test_all_strategies_give_the_same_sequence_and_the_recorded_chain(lab: Layou
     assert {record[2] for record in disaster.content()} >= set(expected)
 
 
-@pytest.mark.nightly
+@pytest.mark.servers
 def test_a_mirrored_prefix_is_kept_and_only_the_tail_is_written_and_read(lab: Layout) -> None:
     disaster = make_disaster(lab, 21, segments=40, most=200)
     kept = len(disaster.taken) - 300
@@ -83,7 +83,7 @@ def test_a_mirrored_prefix_is_kept_and_only_the_tail_is_written_and_read(lab: La
     assert report.outcome.reads < 1
 
 
-@pytest.mark.nightly
+@pytest.mark.servers
 def test_the_follower_appends_what_is_missing_and_finds_nothing_the_next_time(lab: Layout) -> None:
     disaster = make_disaster(lab, 22)
     write_log(disaster.place, disaster.taken[:-25])
@@ -92,7 +92,7 @@ def test_the_follower_appends_what_is_missing_and_finds_nothing_the_next_time(la
     assert [value for _, _, value in disaster.content()] == [value for _, _, value in disaster.taken]
 
 
-@pytest.mark.nightly
+@pytest.mark.servers
 def test_auto_takes_the_fastest_that_can_be_used_and_the_others_say_why_not(lab: Layout) -> None:
     disaster = make_disaster(lab, 23)
     plan = plan_restore(disaster.place, Wish()).plan
@@ -114,7 +114,7 @@ def spoil(disaster: Disaster, statement: str) -> None:
         assert session.execute(statement.encode()).rowcount == 1
 
 
-@pytest.mark.nightly
+@pytest.mark.servers
 @pytest.mark.parametrize(
     ("statement", "message", "code"),
     [
@@ -151,7 +151,7 @@ def test_a_damaged_journal_stops_every_strategy_with_the_coordinates_and_nothing
                 disaster.run(strategy)
 
 
-@pytest.mark.nightly
+@pytest.mark.servers
 def test_a_record_in_the_log_with_another_value_is_named(lab: Layout) -> None:
     disaster = make_disaster(lab, 32)
     records = disorder(disaster.taken, 32, repeats=0.0)

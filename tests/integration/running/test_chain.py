@@ -29,7 +29,7 @@ from zerotail.lab.receiver.protocol import PartitionTotals
 from zerotail.postgres.connection import session
 from zerotail.postgres.outbox import read_messages
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
 PARTITIONS = 2
 COUNT = 8_000

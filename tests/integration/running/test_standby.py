@@ -20,7 +20,7 @@ from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import session
 from zerotail.postgres.segment import all_rows
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
 Record = tuple[int, int]
 """Producer and serial."""
