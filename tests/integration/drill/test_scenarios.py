@@ -1,7 +1,7 @@
 """Disasters on real processes, one after the other on the same two sites: each is judged, and the judges find nothing.
 
 The sites change their roles from scene to scene and the history grows, so later scenes have a longer past. Which four
-scenes are played, against which class of receiver, comes from the seed of the run: every commit plays others, and
+scenes are played, against which classes of receivers, comes from the seed of the run: every commit plays others, and
 `make nightly` plays all of them against all receivers.
 """
 
@@ -29,10 +29,10 @@ ELSEWHERE = {
     "demo": "site-loss and the way back, played by `make nightly`",
 }
 CHANCE = random.Random(seed_of("drills"))
-DRAWN = [
-    (scene, CHANCE.choice(list(ReceiverClass)).value)
-    for scene in CHANCE.sample(sorted(SCENARIOS.keys() - ELSEWHERE.keys()), 4)
-]
+SCENES = CHANCE.sample(sorted(SCENARIOS.keys() - ELSEWHERE.keys()), 4)
+RECEIVERS = CHANCE.sample([receiver.value for receiver in ReceiverClass], 2)
+"""Two, since each wants a stage of its own."""
+DRAWN = list(zip(SCENES, sorted(RECEIVERS * 2), strict=True))
 FIELDS = {
     *("schema", "scenario", "seed", "verdict", "lost", "duplicated", "reordered", "in_doubt", "submitted", "received"),
     *("detect_seconds", "promote_seconds", "takeover_seconds", "outage_seconds", "faults", "history", "report"),
