@@ -64,7 +64,7 @@ class Case:
 
 
 def prepare_database(dsn: str) -> None:
-    """Register the producers."""
+    """Register the producers, and the stage that their rows are for."""
     with connect(dsn, Deadline.after(30)) as connection:
         for number in range(1, MOST_PRODUCERS + 1):
             connection.execute(
@@ -72,6 +72,8 @@ def prepare_database(dsn: str) -> None:
                 b"on conflict do nothing",
                 (number, f"bench-{number}"),
             )
+        # Rows of a producer are taken only where its consumer has a place for them.
+        create_head(connection, StageName("bench"), PARTITION, [*map(ProducerNumber, range(1, MOST_PRODUCERS + 1))])
 
 
 def make_case(case: Case, dsn: str, cluster: Cluster, *, with_rows: bool = False) -> None:
