@@ -74,12 +74,14 @@ def attempt(connection: Connection, action: str, table: str) -> str:
     """Try something that touches every row, take it back, and answer how it went."""
     name = sql.Identifier("zerotail", table)
     column = connection.execute(
-        "select attname from pg_attribute where attrelid = %s::regclass and attnum = 1", (f"zerotail.{table}",)
+        "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0 and attidentity = '' "
+        "order by attnum limit 1",
+        (f"zerotail.{table}",),
     ).fetchone()
     assert column is not None
     statement = {
         "select": sql.SQL("select from {0}"),
-        "insert": sql.SQL("insert into {0} select * from {0} where false"),
+        "insert": sql.SQL("insert into {0} overriding system value select * from {0} where false"),
         "update": sql.SQL("update {0} set {1} = {1}"),
         "delete": sql.SQL("delete from {0}"),
         "truncate": sql.SQL("truncate {0} cascade"),
