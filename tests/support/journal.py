@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
+from support.standings import EAST, WEST
 from zerotail.core.emission import LaneKey, number_emissions
 from zerotail.core.head import Head, advance
 from zerotail.core.identity import ChannelName, PartitionNumber, ProducerNumber, Serial, StageName, Timeline, epoch_of
@@ -23,6 +24,7 @@ from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.journal import commit_batch, create_head, find_head
 from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.schema import apply_schema
+from zerotail.postgres.site import store_numbers
 
 SETTLE, POST = StageName("settle"), StageName("post")
 CARDS, WIRES, MOVES_OF_0, MOVES_OF_1 = map(ProducerNumber, (1, 2, 3, 4))
@@ -50,6 +52,7 @@ class Books:
             "values (%s, 'east', %s, 'gated', 'live')",
             (epoch_of(1, 0), timeline),
         )
+        store_numbers(connection, (EAST, WEST))
         connection.execute(
             "insert into zerotail.producer values (1, 'cards', 'payments', 'settle', '', 0), "
             "(2, 'wires', 'payments', 'settle', '', 0), (3, 'settle/0', 'moves', 'post', 'moves', 0), "

@@ -8,6 +8,7 @@ from zerotail.ports import SiteObserved, Standing
 
 EAST, WEST = SiteName("east"), SiteName("west")
 FIRST = Timeline(1)
+NUMBERS = {EAST: 0, WEST: 1}
 
 
 def standing(
@@ -20,11 +21,10 @@ def standing(
     cause: str = "start",
 ) -> Standing:
     """A database whose current epoch is one of `site`, on the first timeline."""
-    number = (EAST, WEST).index(site)
-    row = EpochRow(epoch_of(generation, number), site, FIRST, durability, phase, Cut(), cause)
+    row = EpochRow(epoch_of(generation, NUMBERS[site]), site, FIRST, durability, phase, Cut(), cause)
     return Standing(Lineage((row,)), timeline, 1)
 
 
 def observed(seen: Standing) -> SiteObserved:
     """The same as a look at the site answers it."""
-    return SiteObserved(seen, Lsn(1000))
+    return SiteObserved(seen, Lsn(1000), numbers=NUMBERS)

@@ -52,7 +52,7 @@ def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bo
     began, warnings = time.monotonic(), list[str]()
     with session(database.dsn, Deadline.after(ANSWER_SECONDS)) as connection:
         names = apply_schema(connection, warnings.append)
-        opened = _begin(connection, config, database.name) if first_epoch else None
+        opened = None if dsn is not None else _begin(connection, config, database.name, first_epoch=first_epoch)
     seconds = time.monotonic() - began
     if as_json:
         from zerotail.cli.answers import SchemaApplyAnswer
@@ -67,9 +67,15 @@ def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bo
     print_answer("\n".join(lines))
 
 
-def _begin(connection: Connection, config: str | None, site: str) -> int | None:
+def _begin(connection: Connection, config: str | None, site: str, *, first_epoch: bool) -> int | None:
+    """Open the first epoch, if that is wanted; where something has begun, the sites must be those that began."""
     from zerotail.config import load
     from zerotail.core.identity import SiteName
-    from zerotail.postgres.lineage import open_first_epoch
+    from zerotail.postgres.lineage import has_begun, open_first_epoch
+    from zerotail.postgres.site import store_numbers
 
-    return open_first_epoch(connection, SiteName(site), list(load(config).sites).index(SiteName(site)))
+    sites = list(load(config).sites)
+    opened = open_first_epoch(connection, SiteName(site), sites) if first_epoch else None
+    if has_begun(connection):
+        store_numbers(connection, sites)
+    return opened

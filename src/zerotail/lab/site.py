@@ -36,7 +36,7 @@ def start_first_database(layout: Layout, site: str, deadline: Deadline) -> None:
     wait_until_ready(layout, place.part, deadline)
     with session(dsn(place), deadline) as primary:
         apply_schema(primary)
-        open_first_epoch(primary, SiteName(site), SITES.index(site))
+        open_first_epoch(primary, SiteName(site), [SiteName(one) for one in SITES])
 
 
 def attach_standby(layout: Layout, site: str, deadline: Deadline) -> None:

@@ -24,7 +24,7 @@ from zerotail.operate.act import Act, ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.notebook import Note
 from zerotail.operate.plan import HANDOVER, TAKEOVER, ActPlan, make_plan, require_accepted
 from zerotail.operate.rejoin import require_command
-from zerotail.operate.takeover import nothing_begun, pipeline_at, site_number, strategy_of
+from zerotail.operate.takeover import nothing_begun, pipeline_at, strategy_of
 from zerotail.operate.world import World
 from zerotail.ports import Standing
 
@@ -35,6 +35,8 @@ class PlannedHandover:
 
     shown: ActPlan
     exposed: bool
+    number: int
+    """Of the target, in epochs."""
 
 
 def plan_handover(configuration: Configuration, world: World, target: SiteName, act: str = HANDOVER) -> PlannedHandover:
@@ -42,10 +44,11 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
     source = configuration.other_site(target)
     here = world.of(target)
     told = (world.told(source), world.told(target))
+    numbers = {} if here is None else world.require_numbers(target)
     if here is not None and world.find_active() == target and here.standing.live_at(target):
         row = here.standing.lineage.current
         shown = make_plan(act, target, source, row.epoch, seen=told, steps=())
-        return PlannedHandover(shown, row.durability is Durability.EXPOSED)
+        return PlannedHandover(shown, row.durability is Durability.EXPOSED, numbers[target])
     there = world.of(source)
     if here is None or there is None:
         silent = target if here is None else source
@@ -71,7 +74,7 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
         )
     require_command(configuration.takeover.stop, "stop")
     require_command(configuration.takeover.attach, "attach")
-    view = SiteView(target, site_number(configuration, target), here.standing.lineage, here.standing.timeline)
+    view = SiteView(target, numbers[target], here.standing.lineage, here.standing.timeline)
     epoch = plans.plan_takeover(view, cause="handover").epoch
     steps = (
         f"drain: {source} takes no submissions until everything is applied and acknowledged",
@@ -79,7 +82,7 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
         f"take over: epoch {epoch} at {target}",
         f"rejoin: {source} comes back as standby, by a fresh copy",
     )
-    return PlannedHandover(make_plan(act, target, source, epoch, seen=told, steps=steps), False)
+    return PlannedHandover(make_plan(act, target, source, epoch, seen=told, steps=steps), False, numbers[target])
 
 
 def run_handover(operator: Operator, planned: PlannedHandover, accepted: tuple[str, ...]) -> ActReport:
@@ -88,10 +91,9 @@ def run_handover(operator: Operator, planned: PlannedHandover, accepted: tuple[s
     if plan.done:
         return nothing_to_do(operator, plan, exposed=planned.exposed)
     require_accepted(plan, accepted)
-    configuration, began = operator.configuration, time.monotonic()
-    pipeline, number = pipeline_at(configuration, plan.site), site_number(configuration, plan.site)
+    pipeline, began = pipeline_at(operator.configuration, plan.site), time.monotonic()
     with acting(operator, plan, accepted) as act:
-        report = act.carry_through(hand_over(pipeline, plan.other, plan.site, number))
+        report = act.carry_through(hand_over(pipeline, plan.other, plan.site, planned.number))
         _bring_back(act, plan.other, plan.site)
         act.finish()
     return _report(operator, act, report, began)
@@ -117,7 +119,7 @@ def resume_handover(operator: Operator, world: World, target: SiteName | None, a
             f"{note.site} lacks the end of the log of {source}; start the database of {source} again.", code="ZT422"
         )
     _require_drained(note, here.standing, operator.notebook.find_last((TAKEOVER,), source))
-    return _finish(operator, note, here.standing.epoch)
+    return _finish(operator, note, here.standing.epoch, world.require_numbers(note.site)[note.site])
 
 
 def _require_drained(note: Note, standing: Standing, takeover: Note | None) -> None:
@@ -140,10 +142,9 @@ def _require_drained(note: Note, standing: Standing, takeover: Note | None) -> N
         )
 
 
-def _finish(operator: Operator, note: Note, epoch: Epoch) -> ActReport:
+def _finish(operator: Operator, note: Note, epoch: Epoch, number: int) -> ActReport:
     """The old primary is down and the target holds its log: take over, and bring the old site back."""
     configuration, began = operator.configuration, time.monotonic()
-    number = site_number(configuration, note.site)
     plan = ActPlan(note.act, note.site, note.other, note.plan, False, epoch, (), (), ())
     with acting(operator, plan, note.accepted, note) as act:
         pipeline = pipeline_at(configuration, note.site)

@@ -28,6 +28,7 @@ def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> P
     active = configuration.other_site(site)
     there = world.require(active)
     standing = there.standing
+    world.require_numbers(active)
     working = world.find_active()
     if working != active:
         what = f"{working} is the active site" if working else f"{active} is not active"

@@ -79,8 +79,8 @@ def plan_takeover(
             code="ZT122",
             tries=(f"--accept-unfenced-site {other}", f"--accept-lost-site {other}"),
         )
-    standing = world.require(site).standing
-    view = SiteView(site, site_number(configuration, site), standing.lineage, standing.timeline)
+    standing, numbers = world.require(site).standing, world.require_numbers(site)
+    view = SiteView(site, numbers[site], standing.lineage, standing.timeline)
     alone = statements.lost_site is not None
     if alone:
         _require_out(world, site, other)
@@ -214,11 +214,6 @@ def pipeline_at(
     dsn = configuration.sites[site].database.dsn.reveal()
     with session_within(dsn, Deadline.after(_ANSWER_SECONDS)) as connection:
         return read_pipeline(configuration, connection, strategy_of(configuration, strategy), rebuild=rebuild)
-
-
-def site_number(configuration: Configuration, site: SiteName) -> int:
-    """The number of a site in epochs: its place in the configuration."""
-    return list(configuration.sites).index(site)
 
 
 def _require_out(world: World, site: SiteName, other: SiteName) -> None:

@@ -10,7 +10,8 @@ from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import SiteName
-from zerotail.errors import Unavailable
+from zerotail.core.site import require_known_sites
+from zerotail.errors import Refused, Unavailable
 from zerotail.operate.held import told_holding
 from zerotail.postgres.failover import observe_site
 from zerotail.postgres.holding import Holding, read_holding
@@ -38,6 +39,21 @@ class World:
         if seen is None:
             raise Unavailable(f"the database of {site} does not answer.", code="ZT401", tries=("zerotail status",))
         return seen
+
+    def require_numbers(self, site: SiteName) -> Mapping[SiteName, int]:
+        """The numbers of all sites, by what this one's database says; `Refused` unless it knows the very sites that
+        the configuration names.
+        """
+        seen = self.require(site)
+        if not seen.numbers:
+            primary = seen.standing.lineage.current.site if seen.standing.timeline is None else site
+            raise Refused(
+                f"the database of {site} does not know the numbers of the sites yet: run `schema apply` at {primary}.",
+                code="ZT439",
+                tries=(f"zerotail schema apply --site {primary}",),
+            )
+        require_known_sites(self.sites, seen.numbers)
+        return seen.numbers
 
     def is_live(self, site: SiteName) -> bool:
         """Whether a site answers, and is live by what its own database says."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.head import Head, Hint, Segment
@@ -37,6 +37,8 @@ class SiteObserved(Result, frozen=True):
     """Of a standby: the slot at its primary that keeps the log for it; empty where there is none."""
     slots: frozenset[str] = frozenset()
     """Of a primary: those slots that still keep what they were made for."""
+    numbers: Mapping[SiteName, int] = {}
+    """Which sites the database knows, with the numbers that their epochs have."""
 
     def can_follow(self, primary: SiteObserved) -> bool:
         """False when nobody keeps the log that this standby needs: by itself it will not catch up."""

@@ -17,6 +17,7 @@ from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.lineage import OTHER_EPOCH, read_standing
 from zerotail.postgres.position import read_flushed, read_position
 from zerotail.postgres.promotion import is_in_recovery
+from zerotail.postgres.site import read_numbers
 from zerotail.postgres.synchronous import set_synchronous_standby
 from zerotail.postgres.transaction import READ_ONLY, Declined, session_within
 
@@ -44,7 +45,8 @@ class StepDone:
 def observe_site(connection: Connection) -> SiteObserved:
     """Where the database stands, how much of the log it holds, and how a standby gets the rest."""
     receives, slot, slots = one_row(connection, _FOLLOWING)
-    return SiteObserved(read_standing(connection), read_flushed(connection), receives, slot, frozenset(slots))
+    standing, flushed = read_standing(connection), read_flushed(connection)
+    return SiteObserved(standing, flushed, receives, slot, frozenset(slots), read_numbers(connection))
 
 
 def stop_waiting(dsn: str, deadline: Deadline) -> Done:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -21,18 +22,21 @@ from zerotail.core.identity import (
     StageName,
     Timeline,
     epoch_of,
+    site_number_of,
 )
 from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_epoch_row
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
+from zerotail.postgres.site import read_numbers, store_numbers
 from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import READ_ONLY, Declined
 
 NO_EPOCH = "there is no epoch yet"
 NOT_LIVE = "this site is not live"
 OTHER_EPOCH = "another epoch is current"
+OTHER_NUMBER = "the epoch has the number of another site"
 # One question, because it is asked before everything else: what is asked once comes again beside every epoch.
 _STANDING = """
 select (select system_identifier from pg_control_system()),
@@ -108,13 +112,18 @@ def require_live(connection: Connection, site: SiteName) -> Standing:
     return standing
 
 
-def open_first_epoch(connection: Connection, site: SiteName, number: int) -> Epoch | None:
-    """Let a site, the one with this number, begin as the active one; None when something has begun already."""
-    epoch = epoch_of(1, number)
+def has_begun(connection: Connection) -> bool:
+    """Whether there is an epoch."""
+    return bool(one_row(connection, "select exists (select from zerotail.epoch)")[0])
+
+
+def open_first_epoch(connection: Connection, site: SiteName, sites: Sequence[SiteName]) -> Epoch | None:
+    """Let one of these sites begin as the active one, and number all of them; None when something has begun."""
     with connection.transaction():
         connection.execute(b"lock table zerotail.epoch in exclusive mode")
-        if one_row(connection, "select exists (select from zerotail.epoch)")[0]:
+        if has_begun(connection):
             return None
+        epoch = epoch_of(1, store_numbers(connection, sites)[site])
         connection.execute(
             b"insert into zerotail.epoch (epoch, site, timeline, durability, phase) values (%s, %s, %s, %s, %s)",
             (epoch, site, current_timeline(connection), Durability.GATED.value, Phase.LIVE.value),
@@ -131,6 +140,8 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
         raise Declined(READ_ONLY)
     if standing.epoch != effect.expected:
         raise Declined(OTHER_EPOCH)
+    if read_numbers(connection).get(effect.site) != site_number_of(effect.epoch):
+        raise Declined(OTHER_NUMBER)
     connection.execute(
         b"insert into zerotail.epoch (epoch, site, timeline, durability, phase, cut, cause, operator) "
         b"values (%s, %s, %s, %s, %s, %s, %s, %s)",

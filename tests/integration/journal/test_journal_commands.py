@@ -18,6 +18,7 @@ from zerotail.lab.database import dsn as dsn_of
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import one_row
 from zerotail.postgres.schema import schema_files
+from zerotail.postgres.site import read_numbers
 from zerotail.running.prepare import prepare
 
 pytestmark = pytest.mark.servers
@@ -171,9 +172,12 @@ def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: 
         assert refused.value.code == "ZT467"
         assert call("schema", "apply", "--dsn", dsn).code == 0
     assert call(*apply, "--json").answer("schema-apply")["epoch"] == 257
+    listed = {name: sites[name] for name in ("west", "east")}
+    path.write_text(yaml.safe_dump({"name": "begun", "sites": listed}, sort_keys=False))
     assert "no epoch was opened" in call(*apply).out
     with superuser(dsn) as connection:
         assert one_row(connection, "select epoch, site, phase from zerotail.epoch") == (257, "west", "live")
+        assert read_numbers(connection) == {"east": 0, "west": 1}
     assert call("schema", "apply", "--dsn", dsn, "--first-epoch").code == 2
 
 
