@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support.command import PROGRAM, Said, call
 from support.journal import new_database
-from zerotail.core.identity import PartitionNumber, ProducerNumber, StageName, epoch_of
+from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName, StageName, epoch_of
 from zerotail.deadline import Deadline
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
@@ -17,6 +17,7 @@ from zerotail.postgres.connection import connect
 from zerotail.postgres.journal import create_head
 from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.schema import apply_schema
+from zerotail.postgres.site import store_numbers
 
 CARDS = ProducerNumber(1)
 
@@ -62,6 +63,7 @@ def make_watched(lab: Layout, folder: Path, *, stalled_after: str = "60s") -> Wa
             "values (%s, 'east', %s, 'gated', 'live')",
             (epoch_of(1, 0), current_timeline(primary)),
         )
+        store_numbers(primary, (SiteName("east"), SiteName("west")))
         primary.execute("insert into zerotail.producer values (%s, 'cards', 'payments', %s)", (CARDS, stage))
         create_head(primary, stage, PartitionNumber(0), [CARDS])
     sites = {

@@ -24,6 +24,7 @@ from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.owed import Backlog, read_backlogs
 from zerotail.postgres.position import read_position
 from zerotail.postgres.process import ProcessSeen, read_reports
+from zerotail.postgres.site import read_numbers
 from zerotail.postgres.transaction import session_within
 
 _PAUSE_SECONDS = 0.02
@@ -166,6 +167,8 @@ class Books:
     doubts: tuple[OpenDoubt, ...]
     requests: tuple[RequestSeen, ...]
     processes: tuple[ProcessSeen, ...]
+    sites: frozenset[str]
+    """The sites that have a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,4 +261,5 @@ def _read_books(connection: Connection) -> Books:
         tuple(read_open_doubts(connection)),
         tuple(RequestSeen(*row) for row in connection.execute(_REQUESTS.encode())),
         read_reports(connection),
+        frozenset(read_numbers(connection)),
     )

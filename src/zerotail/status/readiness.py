@@ -63,10 +63,20 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
         reasons.append(f"epoch {epoch.epoch} is opened and not live yet")
     if isinstance(other.brokers, Unanswered) or other.brokers == 0:
         reasons.append(f"no Kafka broker of {other.name} answers")
+    reasons += _why_acts_are_refused(seen)
     if not reasons:
         return "ready", ()
     unknown = active.look is None and other.look is not None and not seen.exposed
     return "unknown" if unknown else "not ready", tuple(dict.fromkeys(reasons))
+
+
+def _why_acts_are_refused(seen: Seen) -> Iterator[str]:
+    if seen.books is None or seen.active is None:
+        return
+    if not seen.books.sites:
+        yield f"the sites have no numbers, so every act is refused: zerotail schema apply --site {seen.active.name}"
+    elif seen.books.sites != {site.name for site in seen.sites}:
+        yield f"the database knows the sites {' and '.join(sorted(seen.books.sites))}, so every act is refused"
 
 
 def _why_nobody_is_active(seen: Seen) -> Iterator[str]:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.fast
 NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=timezone(timedelta(hours=1)))
 EPOCH = EpochSeen(256, "east", 1, "gated", "live", NOON, "")
 HEAD = HeadSeen("settle", 0, 6, 250, 0.5, 0, None, 0.0)
-BOOKS = Books(EPOCH, (HEAD,), (), (), (), ())
+BOOKS = Books(EPOCH, (HEAD,), (), (), (), (), frozenset({"east", "west"}))
 PRIMARY = DatabaseLook("primary", 1, 1, False, None, (), Lsn(1000), BOOKS)
 STANDBY = DatabaseLook("standby", 1, 0, True, 0.0, (), Lsn(0), BOOKS)
 ANSWER = GateAnswer(True, 1, Timeline(1), Epoch(256), Lsn(1000))
@@ -159,6 +159,18 @@ def test_tables_and_an_epoch_must_be_there() -> None:
         "unknown",
         ("there is no epoch yet, nothing has begun: zerotail schema apply --first-epoch --site S",),
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [
+        ((), "the sites have no numbers, so every act is refused: zerotail schema apply --site east"),
+        (("east", "north"), "the database knows the sites east and north, so every act is refused"),
+    ],
+)
+def test_who_could_take_over_but_would_be_refused_is_not_ready(known: tuple[str, ...], reason: str) -> None:
+    status = concluded(replace(PRIMARY, books=replace(BOOKS, sites=frozenset(known))))
+    assert (status.answer, status.reasons) == ("not ready", (reason,))
 
 
 def test_segments_that_the_other_site_lacks_are_counted_only_inside_one_epoch() -> None:
