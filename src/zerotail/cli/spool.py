@@ -117,7 +117,7 @@ def _status_lines(seen: SpoolStatus) -> list[str]:
         lines.append(f"  {seen.torn_bytes} bytes at the end are no whole group: being written, or never acknowledged")
     lines += [f"  DAMAGED: {name}: entries that were safe cannot be read" for name in seen.damaged]
     lines += [
-        f"  SET ASIDE: entry {one.sequence}: {one.id} (partition {one.partition}) is an instruction with other bytes"
+        f"  SET ASIDE: entry {one.sequence}: {one.id} (partition {one.partition}) cannot become an instruction"
         for one in seen.set_aside
     ]
     return lines

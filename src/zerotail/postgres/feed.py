@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumber, Serial, SiteName, StageName
+from zerotail.core.intake import MOST_VALUE_BYTES, name_too_long, too_large
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
@@ -59,12 +60,13 @@ with taken as (
 ), set_aside as (
     insert into zerotail.set_aside (producer, partition, id, value, submitted_at, reason)
     select producer, partition, id, value, submitted_at,
-           format('its identifier belongs to serial %%s of partition %%s', serial, other)
-      from looked_up where not same
+           case when serial is null then format('its value has %%s bytes: no record can hold it', octet_length(value))
+                else format('its identifier belongs to serial %%s of partition %%s', serial, other) end
+      from looked_up where not same or serial is null and octet_length(value) > %s
 )
 insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at)
 select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at
-  from looked_up where serial is null
+  from looked_up where serial is null and octet_length(value) <= %s
 """
 _ROW_BY_ROW = "set local enable_seqscan = off"
 """A plan that was made for a short queue would read all of a long one for every piece."""
@@ -73,13 +75,15 @@ _ROW_BY_ROW = "set local enable_seqscan = off"
 def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
     """Store an instruction and number it; one that is there already is found.
 
-    Declined when its identifier belongs to another instruction, or the stage behind the producer has no such partition:
-    whoever is told a serial is told that it will be processed.
+    Declined when its identifier belongs to another instruction, the stage behind the producer has no such partition, or
+    no record can hold its value: whoever is told a serial is told that it will be processed.
     """
     known = _find_same(connection, effect)
     if known is not None:
         return Submitted(read_standing(connection), known, read_position(connection))
     standing = require_live(connection, site)
+    if unfit := too_large(len(effect.value)) or name_too_long(len(effect.id.encode())):
+        raise Declined(unfit)
     partitions = partitions_of(connection, effect.producer)
     if effect.partition not in partitions:
         count = len(partitions)
@@ -129,13 +133,15 @@ def number_submissions(connection: Connection, producer: ProducerNumber, partiti
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
     the very transaction that makes it an instruction. One whose id is an instruction already was inserted again by
     somebody who did not hear the answer: it goes, as `submit` would find it; with other bytes, or for another
-    partition, it is another instruction, and is set aside. Declined in a database that was promoted and has no epoch of
+    partition, it is another instruction, and is set aside, as is one that is too large and came before there was a
+    limit. Declined in a database that was promoted and has no epoch of
     its own yet: there a serial would be given out that a lost row had (decision 0010).
     """
     require_own_timeline(connection)
     connection.execute(_ROW_BY_ROW.encode())
     first = next_serial(connection, producer, partition)
-    numbered = connection.execute(_NUMBER.encode(), (producer, partition, limit, first))
+    largest = MOST_VALUE_BYTES
+    numbered = connection.execute(_NUMBER.encode(), (producer, partition, limit, largest, first, largest))
     return numbered.rowcount
 
 

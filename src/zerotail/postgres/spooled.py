@@ -3,8 +3,8 @@
 The identifier decides. An entry whose identifier is an instruction of the producer already was stored before and its
 removal from the spool was not noted: it is passed over, and no serial is used up. Rows that were numbered are found in
 the same place, so it does not matter when the repeat comes. An identifier that is known with *other* bytes is another
-instruction under a used name, and one for a partition that no stage has would never be taken: such entries are named,
-and the caller keeps them.
+instruction under a used name, and one for a partition that no stage has, or of a value that no record can hold (older
+versions put it into a spool), would never be taken: such entries are named, and the caller keeps them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from psycopg import DataError, IntegrityError
 
 from zerotail.core.identity import Lsn, PartitionNumber, ProducerNumber, SiteName
+from zerotail.core.intake import too_large
 from zerotail.ports import Result, Standing
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.feed import next_serial, partitions_of
@@ -60,8 +61,8 @@ class Stored(Result, frozen=True):
     new: int
     """How many were not there before."""
     refused: tuple[int, ...]
-    """Which of the rows can never be stored, by their place: their identifier belongs to other bytes, or no stage has
-    their partition.
+    """Which of the rows can never be stored, by their place: their identifier belongs to other bytes, no stage has
+    their partition, or they are too large.
     """
     position: Lsn
 
@@ -73,14 +74,15 @@ def store_rows(connection: Connection, site: SiteName, producer: str, rows: Sequ
     if number is None:
         raise Declined(f"the database knows no producer {producer}; `zerotail run` registers it")
     known = partitions_of(connection, number)
-    wanted = sorted({row.partition for row in rows} & known)
+    unfit = {place for place, row in enumerate(rows) if row.partition not in known or too_large(len(row.value))}
+    fitting = [row for place, row in enumerate(rows) if place not in unfit]
+    wanted = sorted({row.partition for row in fitting})
     try:
-        new = sum(_insert(connection, number, partition, rows) for partition in wanted)
+        new = sum(_insert(connection, number, partition, fitting) for partition in wanted)
     except (IntegrityError, DataError) as error:
         # Another session stored one of the identifiers meanwhile; the next look finds it.
         raise Declined(f"the rows were not taken: {error}") from error
-    nowhere = {place for place, row in enumerate(rows) if row.partition not in known}
-    refused = tuple(sorted({*nowhere, *_different(connection, number, rows)}))
+    refused = tuple(sorted({*unfit, *_different(connection, number, rows)}))
     return Stored(standing, new, refused, read_position(connection))
 
 

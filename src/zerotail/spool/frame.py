@@ -21,9 +21,6 @@ from typing import NamedTuple
 from zlib import crc32
 
 MAGIC = b"ZTS1"
-MOST_ID_BYTES = 1_000
-"""What fits into an index of the database."""
-MOST_VALUE_BYTES = 16 * 1024 * 1024
 MOST_PARTITION = 2**31 - 1
 _GROUP = Struct("<4sIIQI")
 _CHECKED = Struct("<IQI")

@@ -22,17 +22,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 from weakref import WeakSet
 
+from zerotail.core.intake import MOST_ID_BYTES, too_large
 from zerotail.errors import Misused, Refused, Unavailable, Unfinished, ZerotailError
 from zerotail.handler import Value, encode_value
 from zerotail.spool import folder as place
 from zerotail.spool.commit import EndedError, FullError, Group, GroupCommit, wait_for
-from zerotail.spool.frame import (
-    MOST_ID_BYTES,
-    MOST_PARTITION,
-    MOST_VALUE_BYTES,
-    Entry,
-    encode_entry,
-)
+from zerotail.spool.frame import MOST_PARTITION, Entry, encode_entry
 from zerotail.spool.reading import Reader
 from zerotail.spool.store import Failed, NotStored, SegmentStore
 
@@ -273,8 +268,8 @@ def _encoded(identifier: str, value: Value, partition: int) -> bytes:
     if not 0 <= partition <= MOST_PARTITION:
         raise Misused(f"there is no partition {partition}.", code="ZT909")
     content = value if isinstance(value, bytes) else encode_value(value)
-    if len(content) > MOST_VALUE_BYTES:
-        raise Misused(f"a value has {MOST_VALUE_BYTES} bytes at most, not {len(content)}.", code="ZT909")
+    if unfit := too_large(len(content)):
+        raise Misused(f"{unfit}.", code="ZT909")
     return encode_entry(name, partition, time.time_ns() // 1000, content)
 
 

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import random
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from support.running import Running
+from support.seeds import seed_of
 from zerotail import Submitter, submit
 from zerotail.config import load
-from zerotail.core.identity import PartitionNumber, SiteName
+from zerotail.core.identity import Epoch, PartitionNumber, ProducerNumber, Serial, SiteName, TopicName
+from zerotail.core.intake import MOST_VALUE_BYTES
+from zerotail.core.record import digest_of
+from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.lab.fault import continue_target, stop_target
 from zerotail.lab.layout import Layout
-from zerotail.ports import Result
+from zerotail.ports import Batch, Done, PollRecords, Result, SendRecords
+from zerotail.postgres.connection import session
 from zerotail.postgres.feed import number_submissions
+from zerotail.postgres.spooled import SpooledRow, Stored, store_rows
 from zerotail.postgres.transaction import Session
-from zerotail.running.prepare import prepare
+from zerotail.running.prepare import adapter_settings, prepare
+from zerotail.wiring import SiteAdapters
 
 pytestmark = pytest.mark.servers
 
@@ -69,6 +77,78 @@ def test_sql_that_brings_what_could_never_be_processed_fails_with_a_sentence(sys
         )
 
 
+def test_a_value_that_no_record_can_hold_is_refused_and_the_largest_that_fits_is_not(system: Running) -> None:
+    fits, unfit = bytes(MOST_VALUE_BYTES), bytes(MOST_VALUE_BYTES + 1)
+    with Submitter(system.config, "east") as business:
+        assert business.submit("cards-submitted", "l-1", fits)
+        with pytest.raises(Refused, match="l-2 was not taken at east: a value has 900000 bytes at most"):
+            business.submit("cards-submitted", "l-2", unfit)
+        with pytest.raises(Refused, match="an identifier has 1000 bytes at most, and this one has 1001"):
+            business.submit("cards-submitted", "é" * 500 + "x", b"{}")
+    rows = "(producer, partition, id, value) select producer, 0, %s, %s from zerotail.producer"
+    waiting = f"insert into zerotail.submission {rows} where name = 'cards-submitted' returning id"
+    assert system.sql(waiting, "l-3", fits) == [("l-3",)]
+    with pytest.raises(Refused, match="900000 bytes at most, and that of l-4 of cards-submitted has 900001"):
+        system.sql(waiting, "l-4", unfit)
+    numbered = waiting.replace("submission", "instruction").replace("partition,", "partition, serial,", 1)
+    with pytest.raises(Refused, match="900000 bytes at most, and that of l-5 of cards-submitted has 900001"):
+        system.sql(numbered.replace("producer, 0,", "producer, 0, 1000000,"), "l-5", unfit)
+    assert system.sql("delete from zerotail.submission where id = 'l-3' returning id") == [("l-3",)]
+
+
+def test_entries_of_a_spool_that_could_never_be_processed_are_named_and_the_others_are_stored(system: Running) -> None:
+    rows = [
+        SpooledRow("p-1", 0, bytes(MOST_VALUE_BYTES + 1)),
+        SpooledRow("p-2", 0, bytes(MOST_VALUE_BYTES)),
+        SpooledRow("p-3", 99, b"{}"),
+    ]
+    with closing(Session(system.database)) as draining:
+        stored = draining.write(lambda one: store_rows(one, SiteName("east"), "cards-submitted", rows))
+    assert isinstance(stored, Stored)
+    assert (stored.new, stored.refused) == (1, (0, 2))
+
+
+def test_the_largest_value_that_is_taken_goes_through_kafka(system: Running) -> None:
+    value = random.Random(seed_of("largest")).randbytes(MOST_VALUE_BYTES)
+    topic, partition = TopicName(system.topic), PartitionNumber(0)
+    with closing(SiteAdapters(adapter_settings(load(system.config), SiteName("east")))) as adapters:
+
+        def sent(content: bytes) -> bool:
+            one = Batch([ProducerNumber(7)], [Serial(1)], [Epoch(256)], [digest_of(content)], [content])
+            return isinstance(adapters.carry_out(SendRecords(topic, partition, one)), Done)
+
+        assert sent(value)
+        assert not sent(bytes(1_000_000)), "this is what the limit keeps away from"
+        found: list[bytes] = []
+        hint = None
+        deadline = Deadline.after(30)
+        while not found and not deadline.passed:
+            polled = adapters.carry_out(PollRecords(topic, partition, hint, 10))
+            found, hint = polled.batch.values, polled.hint
+    assert found == [value]
+
+
+def test_a_row_of_a_time_without_a_limit_is_set_aside_when_it_is_numbered(system: Running) -> None:
+    (producer,) = system.sql("select producer from zerotail.producer where name = 'cards-submitted'")[0]
+    with session(system.database, Deadline.after(30)) as primary:
+        primary.execute("set session_replication_role = replica")
+        primary.execute(
+            "insert into zerotail.submission (producer, partition, id, value) values (%s, 0, 'o-1', %s)",
+            (producer, bytes(MOST_VALUE_BYTES + 1)),
+        )
+    system.sql(
+        "insert into zerotail.submission (producer, partition, id, value) values (%s, 0, 'o-2', %s) returning id",
+        producer,
+        bytes(MOST_VALUE_BYTES),
+    )
+    with closing(Session(system.database)) as numbering:
+        numbered = numbering.write(lambda one: Numbered(number_submissions(one, producer, PartitionNumber(0), 10)))
+    assert numbered == Numbered(1)
+    aside = "delete from zerotail.set_aside where producer = %s returning id, reason"
+    assert system.sql(aside, producer) == [("o-1", "its value has 900001 bytes: no record can hold it")]
+    assert system.sql("select id from zerotail.instruction where id in ('o-1', 'o-2')") == [("o-2",)]
+
+
 def test_a_row_whose_name_was_taken_before_it_was_numbered_is_set_aside(system: Running) -> None:
     (producer,) = system.sql("select producer from zerotail.producer where name = 'cards-submitted'")[0]
     insert = "insert into zerotail.submission (producer, partition, id, value) values (%s, 0, %s, %s) returning id"
@@ -79,7 +159,7 @@ def test_a_row_whose_name_was_taken_before_it_was_numbered_is_set_aside(system: 
     with closing(Session(system.database)) as session:
         session.write(lambda one: Numbered(number_submissions(one, producer, PartitionNumber(0), 10)))
     assert system.sql("select count(*) from zerotail.submission where producer = %s", producer) == [(0,)]
-    aside = "select id, value, reason from zerotail.set_aside where producer = %s"
+    aside = "delete from zerotail.set_aside where producer = %s returning id, value, reason"
     assert system.sql(aside, producer) == [("a-1", b"1", f"its identifier belongs to serial {taken} of partition 0")]
     assert same == taken + 1
 

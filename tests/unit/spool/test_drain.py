@@ -127,7 +127,7 @@ def test_an_identifier_that_belongs_to_other_bytes_is_set_aside_durably_and_repo
     ]
     said = call("spool", "status", str(folder))
     assert said.code == 1
-    assert "SET ASIDE: entry 6: c-1 (partition 0) is an instruction with other bytes" in said.out
+    assert "SET ASIDE: entry 6: c-1 (partition 0) cannot become an instruction" in said.out
 
 
 def test_a_half_written_end_of_what_was_set_aside_is_written_again(folder: Path) -> None:

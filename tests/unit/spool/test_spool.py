@@ -15,6 +15,7 @@ from threading import Event, Thread
 import pytest
 
 from zerotail import Spool
+from zerotail.core.intake import MOST_VALUE_BYTES
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Broken, Misused, Refused, Unavailable, Unfinished, ZerotailError
 from zerotail.spool.folder import list_segments, note_drained, read_drained
@@ -156,9 +157,10 @@ def test_what_the_database_could_not_take_is_never_acknowledged(tmp_path: Path, 
         with pytest.raises(Misused) as error:
             spool.put(**unfit)  # type: ignore[arg-type]
         assert error.value.code == "ZT909"
-        with pytest.raises(Misused):
-            spool.put("c", bytes(16 * 1024 * 1024 + 1))
+        with pytest.raises(Misused, match="a value has 900000 bytes at most, and this one has 900001"):
+            spool.put("c", bytes(MOST_VALUE_BYTES + 1))
         assert spool.waiting == 0
+        assert spool.put("c", bytes(MOST_VALUE_BYTES)) == 1
 
 
 def spoil_write(failing: Callable[[bytes], int]) -> Callable[[int, bytes], int]:

@@ -1,5 +1,5 @@
--- What is acknowledged can be processed. A row for a partition that no stage has, or under a name that belongs to another
--- instruction, is refused by the statement that brings it. What turns out to be another instruction only when it is
+-- What is acknowledged can be processed. A row for a partition that no stage has, under a name that belongs to another
+-- instruction, or with a value that no record can hold, is refused by the statement that brings it. What turns out to be another instruction only when it is
 -- numbered, because its name was taken in between, is set aside: kept, counted, and for people to decide about.
 
 create table if not exists zerotail.set_aside (
@@ -49,6 +49,32 @@ create or replace trigger instruction_needs_a_partition
 create or replace trigger submission_needs_a_partition
     after insert on zerotail.submission referencing new table as arriving
     for each statement execute function zerotail.needs_a_partition();
+
+-- The limit is MOST_VALUE_BYTES of zerotail.core.intake.
+create or replace function zerotail.needs_a_value_that_fits() returns trigger language plpgsql
+    security definer set search_path = pg_catalog as $$
+declare
+    large record;
+begin
+    select producer.name, arriving.id, octet_length(arriving.value) as bytes
+      into large
+      from arriving join zerotail.producer on producer.producer = arriving.producer
+     where octet_length(arriving.value) > 900000
+     limit 1;
+    if found then
+        raise exception 'a value has 900000 bytes at most, and that of % of % has %', large.id, large.name, large.bytes
+            using errcode = 'check_violation', hint = 'What is larger does not fit into a record.';
+    end if;
+    return null;
+end
+$$;
+
+create or replace trigger instruction_needs_a_value_that_fits
+    after insert on zerotail.instruction referencing new table as arriving
+    for each statement execute function zerotail.needs_a_value_that_fits();
+create or replace trigger submission_needs_a_value_that_fits
+    after insert on zerotail.submission referencing new table as arriving
+    for each statement execute function zerotail.needs_a_value_that_fits();
 
 -- The same instruction again is welcome: somebody did not hear the answer. What is known is asked row by row, since a
 -- database that was promoted a moment ago has no statistics, and would read the whole history for a join.

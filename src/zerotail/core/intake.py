@@ -1,0 +1,26 @@
+"""What an instruction may have: limits of everything on its way, known before anybody is told that it is stored.
+
+A record has to pass the Kafka client, which takes 1,000,000 bytes with headers and all (`message.max.bytes`), and a
+topic, whose batches have 1,048,588 bytes (`max.message.bytes`); both are the defaults. What is left over is for our
+header, for that of a mirror, and for a transform that makes a value a little longer.
+
+The tables have the same limits: `0010_intake.sql`.
+"""
+
+from __future__ import annotations
+
+MOST_VALUE_BYTES = 900_000
+MOST_ID_BYTES = 1_000
+"""What fits into an index of the database."""
+
+
+def too_large(size: int) -> str:
+    """Why a value of this size is not taken; empty when it fits."""
+    if size <= MOST_VALUE_BYTES:
+        return ""
+    return f"a value has {MOST_VALUE_BYTES} bytes at most, and this one has {size}"
+
+
+def name_too_long(size: int) -> str:
+    """Why an identifier of this size is not taken; empty when it fits."""
+    return f"an identifier has {MOST_ID_BYTES} bytes at most, and this one has {size}" if size > MOST_ID_BYTES else ""
