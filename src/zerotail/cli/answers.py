@@ -17,6 +17,7 @@ from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
+from zerotail.postgres.set_aside import SetAside
 from zerotail.postgres.verification import Verified
 from zerotail.running.shadow import Shadowed
 from zerotail.spool.status import SpoolStatus
@@ -316,6 +317,34 @@ class PoisonDecideAnswer:
     serial: int
     digest: str
     decision: str
+    decided_by: str
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideListAnswer:
+    """`zerotail submissions set-aside list`."""
+
+    rows: tuple[SetAside, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideDropAnswer:
+    """`zerotail submissions set-aside drop`; `changed` are the rows that were not dropped before."""
+
+    numbers: tuple[int, ...]
+    decided_by: str
+    changed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetAsideResubmitAnswer:
+    """`zerotail submissions set-aside resubmit`; not `changed` when the same was done before."""
+
+    number: int
+    id: str
+    partition: int
+    serial: int
     decided_by: str
     changed: bool
 

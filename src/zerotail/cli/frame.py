@@ -43,6 +43,7 @@ COMMANDS = {
     "reconcile": Entry("Look", "reconcile", "Spark job: every instruction applied exactly once, both sites equal."),
     "emissions": Entry("Look", "emissions", "What is owed to the outside, and what is in doubt."),
     "poison": Entry("Look", "poison", "Records that stopped a partition: list them, then retry, skip or replace."),
+    "submissions": Entry("Look", "submissions", "Rows set aside at numbering: list them, then drop or resubmit."),
     "spool": Entry("Look", "spool", "The local queue of a service: what waits in it; drain what was left."),
     "demo": Entry("Rehearse", "demo", "The whole story on this machine: two real sites, load, kill, takeover."),
     "lab": Entry("Rehearse", "lab", "Two real sites by hand: up, load, kill, cut, heal, destroy, down."),

@@ -106,6 +106,7 @@ select producer.name, request.partition, request.serial, request.number
  where coalesce((head.vector ->> producer.producer::text)::bigint, 0) < request.serial
  order by producer.name, request.partition
 """
+_SET_ASIDE = "select count(*) from zerotail.set_aside where decision = ''"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,8 @@ class Books:
     processes: tuple[ProcessSeen, ...]
     sites: frozenset[str]
     """The sites that have a number."""
+    set_aside: int | None = 0
+    """Rows that could not become instructions, and wait for a decision; None where the table is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,4 +265,12 @@ def _read_books(connection: Connection) -> Books:
         tuple(RequestSeen(*row) for row in connection.execute(_REQUESTS.encode())),
         read_reports(connection),
         frozenset(read_numbers(connection)),
+        _count_set_aside(connection),
     )
+
+
+def _count_set_aside(connection: Connection) -> int | None:
+    if one_row(connection, "select to_regclass('zerotail.set_aside')")[0] is None:
+        return None
+    count: int = one_row(connection, _SET_ASIDE)[0]
+    return count

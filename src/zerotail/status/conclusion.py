@@ -65,6 +65,7 @@ def conclude(
         stages=stages,
         processes=seen.books.processes if seen.books else (),
         requests=seen.books.requests if seen.books else (),
+        set_aside=seen.books.set_aside if seen.books else None,
         troubles=tuple(_troubles(seen, stages, expected)),
     )
 
@@ -194,6 +195,11 @@ def _troubles(seen: Seen, stages: Sequence[StageStatus], expected: Expected) -> 
                 f"stage {stage.stage} partition {stage.partition} is stalled: {stage.waiting:,} records wait, "
                 f"no progress for {stage.stalled_seconds:.0f} s"
             )
+    if seen.teller and seen.books and seen.books.set_aside:
+        count = seen.books.set_aside
+        rows = "1 submitted row is" if count == 1 else f"{count:,} submitted rows are"
+        look = f"zerotail submissions set-aside list --site {seen.teller.name}"
+        yield f"{rows} set aside, and no stage gets them until somebody decides: {look}"
     for process in seen.books.processes if seen.books else ():
         name = f"{process.role} {process.name}" + ("" if process.partition is None else f"/{process.partition}")
         if process.doing == "stopped" and process.role != "stage":

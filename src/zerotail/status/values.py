@@ -115,5 +115,7 @@ class Status:
     stages: tuple[StageStatus, ...]
     processes: tuple[ProcessSeen, ...]
     requests: tuple[RequestSeen, ...]
+    set_aside: int | None
+    """Submitted rows that could not become instructions, and wait for a decision."""
     troubles: tuple[str, ...]
     """What stands, and why, in sentences."""

@@ -18,6 +18,7 @@ from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_position
 from zerotail.postgres.schema import apply_schema, schema_files
+from zerotail.postgres.set_aside import drop
 from zerotail.postgres.transaction import Session
 
 pytestmark = pytest.mark.servers
@@ -51,7 +52,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "operator": {
         "insert": {"epoch", "head", "rejoined", "step", "producer", "process", "lane"},
         "update": {"epoch", "head", "rejoined", "step", "doubt", "lane", "poison", "process", "submission"},
-        "delete": {"set_aside"},
+        "delete": set(),
         "truncate": set(),
     },
     "truncator": {"insert": set(), "update": set(), "delete": {"instruction", "segment", "outbox"}, "truncate": set()},
@@ -107,6 +108,20 @@ def test_a_role_may_do_what_it_needs_and_nothing_else(database: str, role: str) 
                 if (role, action) == (LOCKED_BY, "update") and table in UNCHANGEABLE:
                     expected = "stopped by the table"
                 assert attempt(connection, action, table) == expected, (action, table)
+
+
+def test_an_operator_decides_about_a_row_that_was_set_aside_and_does_not_change_it(database: str) -> None:
+    with connect(database, Deadline.after(30)) as connection:
+        row = connection.execute(
+            "insert into zerotail.set_aside (producer, partition, id, value, submitted_at, reason) "
+            "select min(producer), 0, 'c-1', '', now(), 'taken' from zerotail.producer returning number"
+        ).fetchone()
+        assert row is not None
+        connection.execute("set role zerotail_operator")
+        assert drop(connection, row, "anna") == [row[0]]
+        for column in ("producer", "partition", "id", "value", "submitted_at", "reason", "found_at"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"update zerotail.set_aside set {column} = {column}".encode())
 
 
 def test_a_session_without_a_right_says_which_and_can_be_used_again(database: str) -> None:

@@ -234,3 +234,13 @@ def test_a_stage_that_only_the_configuration_knows_has_not_begun() -> None:
     assert second.unknown is not None
     assert second.unknown.reason == "it has not begun: the database has no head of it"
     assert status.answer == "ready"
+
+
+def test_rows_that_were_set_aside_are_counted_with_the_line_to_type() -> None:
+    look = "zerotail submissions set-aside list --site east"
+    for count, words in ((1, "1 submitted row is"), (2000, "2,000 submitted rows are")):
+        status = concluded(replace(PRIMARY, books=replace(BOOKS, set_aside=count)))
+        assert (status.answer, status.set_aside) == ("ready", count)
+        assert status.troubles == (f"{words} set aside, and no stage gets them until somebody decides: {look}",)
+        assert f" ! {status.troubles[0]}" in status_lines(status)
+    assert (concluded().set_aside, concluded(SILENT, SILENT, None).set_aside) == (0, None)

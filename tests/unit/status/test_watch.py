@@ -25,7 +25,7 @@ STAGE = StageStatus("settle", 0, None, 250, 10.0, 0, 0.0, 0, 0, 0, 0)
 def look(applied: int, *troubles: str) -> Status:
     gate = GateStatus(True, "", 0)
     stages = (replace(STAGE, applied=applied),)
-    return Status("ready", "west", (), NOON, True, "east", None, gate, (EAST,), stages, (), (), troubles)
+    return Status("ready", "west", (), NOON, True, "east", None, gate, (EAST,), stages, (), (), 0, troubles)
 
 
 def test_a_block_is_printed_for_a_change_and_not_for_a_figure(capsys: pytest.CaptureFixture[str]) -> None:

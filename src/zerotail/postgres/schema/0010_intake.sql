@@ -1,24 +1,36 @@
 -- What is acknowledged can be processed. A row for a partition that no stage has, under a name that belongs to another
 -- instruction, or with a value that no record can hold, is refused by the statement that brings it. What turns out to be another instruction only when it is
--- numbered, because its name was taken in between, is set aside: kept, counted, and for people to decide about.
+-- numbered, because its name was taken in between, is set aside: kept, counted, and for people to decide about. A row
+-- stays when it was decided on, with the decision and who took it.
 
 create table if not exists zerotail.set_aside (
-    number       bigint      primary key generated always as identity,
-    producer     integer     not null references zerotail.producer,
-    partition    integer     not null,
-    id           text        not null,
-    value        bytea       not null,
-    submitted_at timestamptz not null,
-    reason       text        not null,
-    found_at     timestamptz not null default clock_timestamp()
+    number        bigint      primary key generated always as identity,
+    producer      integer     not null references zerotail.producer,
+    partition     integer     not null,
+    id            text        not null,
+    value         bytea       not null,
+    submitted_at  timestamptz not null,
+    reason        text        not null,
+    found_at      timestamptz not null default clock_timestamp(),
+    decision      text        not null default '' check (decision in ('', 'dropped', 'resubmitted')),
+    decided_by    text        not null default '',
+    decided_at    timestamptz,
+    new_id        text,
+    new_partition integer,
+    new_serial    bigint,
+    check ((decision = 'resubmitted') = (num_nulls(new_id, new_partition, new_serial) = 0))
 );
 
+create index if not exists set_aside_open on zerotail.set_aside (number) where decision = '';
+
+comment on column zerotail.set_aside.new_serial is 'of the instruction that the row became, with new_id, in new_partition';
 comment on table zerotail.set_aside is 'rows that could not become instructions, although whoever brought them was told that they were stored';
 
 revoke all on zerotail.set_aside from public;
 grant select on zerotail.set_aside to zerotail_writer, zerotail_reader, zerotail_operator, zerotail_truncator;
 grant insert on zerotail.set_aside to zerotail_writer;
-grant delete on zerotail.set_aside to zerotail_operator;
+grant update (decision, decided_by, decided_at, new_id, new_partition, new_serial) on zerotail.set_aside
+    to zerotail_operator;
 
 -- The head of a stage's partition is there before anything is sent to it: who has no head is nobody's.
 create or replace function zerotail.needs_a_partition() returns trigger language plpgsql
