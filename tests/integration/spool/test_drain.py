@@ -105,7 +105,7 @@ def test_whoever_else_submits_under_the_same_name_makes_no_second_instruction(
         # What waits without a serial is looked at later, and found.
         with primary.transaction():
             assert number_submissions(primary, number, PartitionNumber(1), 100) == 0
-        primary.execute(waiting, (number, 0, third, b"{}"))
+        primary.execute(waiting, (number, 0, third, b'{"id":"%s"}' % third.encode()))
         with primary.transaction():
             assert number_submissions(primary, number, PartitionNumber(0), 100) == 0
     assert sorted(name for _, _, name, _ in rows(system, start)) == [first, second, third]
