@@ -16,7 +16,7 @@ from zerotail.lab.up import bring_up, take_down
 from zerotail.running.prepare import cluster_of, topics_of
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def no_loss_profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
     """A lab of three brokers per site as `zerotail lab up --brokers 3` makes it, and the topic as `run` makes it."""
     scratch = Path(tmp_path_factory.mktemp("audit"))

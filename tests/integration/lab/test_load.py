@@ -17,6 +17,7 @@ import pytest
 
 from support.command import PROGRAM, call
 from zerotail.config import Configuration, load, load_values
+from zerotail.core.identity import PartitionNumber, StageName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
 from zerotail.lab.database import dsn
@@ -27,6 +28,7 @@ from zerotail.lab.load import Load, Loaded, LoadSettings, find_database
 from zerotail.lab.payments import partition_of
 from zerotail.postgres.bulk import cancel
 from zerotail.postgres.connection import Connection, connect, one_row
+from zerotail.postgres.journal import create_head
 
 pytestmark = pytest.mark.servers
 PATIENCE_SECONDS = 60.0
@@ -44,6 +46,8 @@ def ready(lab: Layout) -> Layout:
                 "values (%s, %s, 'payments', 'settle') on conflict do nothing",
                 (number, name),
             )
+        for partition in range(2):
+            create_head(primary, StageName("settle"), PartitionNumber(partition), ())
     return lab
 
 
