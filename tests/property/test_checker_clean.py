@@ -12,8 +12,6 @@ from zerotail.core.verdict import Outcome
 from zerotail.drill.checker import check
 from zerotail.drill.report import verdict_as_text
 
-pytestmark = pytest.mark.fast
-
 SEED = seed_of("histories")
 
 
@@ -28,6 +26,7 @@ def judge(first_seed: int, count: int) -> Counter[str]:
     return reached
 
 
+@pytest.mark.fast
 def test_clean_histories_raise_no_alarm_and_hold_every_rare_state() -> None:
     reached = judge(SEED, 1_000)
     for state in (
@@ -47,5 +46,6 @@ def test_clean_histories_raise_no_alarm_and_hold_every_rare_state() -> None:
         assert reached[state] >= 20, f"only {reached[state]} of 1,000 histories reached “{state}”"
 
 
+@pytest.mark.nightly
 def test_ten_thousand_more_clean_histories_raise_no_alarm() -> None:
     judge(SEED + 1_000, 10_000)

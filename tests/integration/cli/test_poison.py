@@ -34,7 +34,6 @@ from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.schema import apply_schema
 from zerotail.wiring import AdapterSettings, SiteAdapters
 
-pytestmark = pytest.mark.servers
 FIRST, SECOND = PartitionNumber(0), PartitionNumber(1)
 CARDS, WIRES = ProducerNumber(1), ProducerNumber(2)
 NO_AMOUNT = b'{"account": "account 1", "amount": "eleven \\u001b[31m"}'
@@ -123,6 +122,7 @@ def words(system: Own, serial: Serial, value: bytes) -> tuple[str, ...]:
     return (system.stage, "0", "cards", str(serial), "--digest", digest_of(value).hex(), "--by", "anna")
 
 
+@pytest.mark.nightly
 def test_one_partition_stops_the_other_goes_on_and_every_decision_is_carried_out(system: Own, tmp_path: Path) -> None:
     system.insert(10)
     bad = system.submit(CARDS, FIRST, NO_AMOUNT)
@@ -214,6 +214,7 @@ def require_effects(system: Own) -> None:
     assert sum(json.loads(value) for _, value in rows) == cards + wires
 
 
+@pytest.mark.servers
 def test_whoever_was_replaced_takes_no_decision_back(system: Own) -> None:
     bad = system.submit(CARDS, FIRST, NO_JSON)
     with system.at_work():
@@ -235,6 +236,7 @@ def test_whoever_was_replaced_takes_no_decision_back(system: Own) -> None:
     assert system.waiting()[0]["decision"] == "retry"
 
 
+@pytest.mark.servers
 def test_a_wrong_call_says_what_is_wrong(tmp_path: Path) -> None:
     nobody = ("--dsn", "host=127.0.0.1 port=1")
     record = ("settle", "0", "cards", "7")

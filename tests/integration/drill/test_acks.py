@@ -9,7 +9,7 @@ import pytest
 from support.command import call
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_acks_all_keeps_what_acks_1_loses_when_a_leader_is_killed() -> None:
     said = call("bench", "durability", "--quick", "--json", seconds=280)
     answer = said.answer("bench-durability")

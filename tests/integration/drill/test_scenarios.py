@@ -21,8 +21,6 @@ from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS
 from zerotail.drill.theatre import Theatre
 
-pytestmark = pytest.mark.servers
-
 SETTINGS = DrillSettings(rate=300, rebuild_state=True, scale=0.3)
 ELSEWHERE = {
     "acks": "Kafka alone, without sites",
@@ -46,6 +44,7 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
         yield theatre
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize(("scene", "receiver"), DRAWN)
 def test_nothing_is_lost_doubled_or_out_of_order_after(scene: str, receiver: str, theatre: Theatre) -> None:
     result = theatre.play(SCENARIOS[scene], receiver, seed=seed_of(scene), folder=theatre.folder / scene)
@@ -58,6 +57,7 @@ def test_nothing_is_lost_doubled_or_out_of_order_after(scene: str, receiver: str
     assert not any(mark in page for mark in ("src=", "href=", "<script")), "the page refers to nothing outside"
 
 
+@pytest.mark.nightly
 def test_the_command_answers_with_one_object_and_leaves_what_it_shows(tmp_path: Path) -> None:
     words = ("site-loss", "--receiver", "R3", "--rate", "300", "--seed", "2", "--dir", str(tmp_path / "run"))
     said = call("drill", "run", *words, "--json", seconds=240)

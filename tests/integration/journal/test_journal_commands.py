@@ -21,7 +21,6 @@ from zerotail.postgres.schema import schema_files
 from zerotail.postgres.site import read_numbers
 from zerotail.running.prepare import prepare
 
-pytestmark = pytest.mark.servers
 Day = tuple[str, str, Books]
 _CHANGED = "update zerotail.segment set version = '2' where stage = 'settle' and partition = 0 and segment = 3"
 
@@ -50,6 +49,7 @@ def configuration(tmp_path: Path, lab: Layout, day: Day) -> str:
     return str(path)
 
 
+@pytest.mark.servers
 def test_show_lists_segments_with_their_runs(day: Day) -> None:
     _, dsn, books = day
     arguments = ("--dsn", dsn, "--stage", "settle", "--partition", "0", "--from", "2", "--count", "2", "--records")
@@ -68,6 +68,7 @@ def test_show_lists_segments_with_their_runs(day: Day) -> None:
     assert "  segment 2      50–54 " in text
 
 
+@pytest.mark.servers
 def test_tail_shows_the_last_segments_of_every_journal(day: Day) -> None:
     answer = call("journal", "tail", "--dsn", day[1], "--count", "1", "--json").answer("journal-show")
     found = [(one["stage"], one["partition"], one["segments"][0]["segment"]) for one in answer["journals"]]
@@ -75,6 +76,7 @@ def test_tail_shows_the_last_segments_of_every_journal(day: Day) -> None:
     assert all(len(one["segments"]) == 1 for one in answer["journals"])
 
 
+@pytest.mark.servers
 def test_verify_says_yes_at_both_sites(configuration: str) -> None:
     for site in ("east", "west"):
         said = call("journal", "verify", "--config", configuration, "--site", site)
@@ -85,6 +87,7 @@ def test_verify_says_yes_at_both_sites(configuration: str) -> None:
     assert answer["database"] == "east"
 
 
+@pytest.mark.servers
 def test_verify_names_the_first_wrong_segment_and_exits_with_1(spoiled: str) -> None:
     said = call("journal", "verify", "--dsn", spoiled)
     assert said.code == 1
@@ -98,6 +101,7 @@ def test_verify_names_the_first_wrong_segment_and_exits_with_1(spoiled: str) -> 
     assert (fault["rule"], fault["segment"], fault["position"], fault["record"]) == ("chain", 3, 55, None)
 
 
+@pytest.mark.servers
 def test_compare_finds_both_sites_equal(configuration: str) -> None:
     said = call("journal", "compare", "--config", configuration)
     assert said.code == 0, said.out + said.err
@@ -105,6 +109,7 @@ def test_compare_finds_both_sites_equal(configuration: str) -> None:
     assert call("journal", "compare", "--config", configuration, "--json").answer("journal-compare")["ok"] is True
 
 
+@pytest.mark.servers
 def test_compare_names_the_first_difference_and_exits_with_1(day: Day, spoiled: str) -> None:
     said = call("journal", "compare", "--dsn", day[1], "--peer-dsn", spoiled)
     assert said.code == 1
@@ -115,6 +120,7 @@ def test_compare_names_the_first_difference_and_exits_with_1(day: Day, spoiled: 
     assert [one["difference"] and one["difference"]["columns"] for one in journals] == [None, ["version"], None]
 
 
+@pytest.mark.servers
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -137,6 +143,7 @@ def test_a_wrong_question_is_refused_in_one_sentence(
     assert said.out == ""
 
 
+@pytest.mark.servers
 def test_schema_print_gives_every_file_in_order() -> None:
     said = call("schema", "print")
     places = [said.out.index(f"-- {name}\n") for name, _ in schema_files()]
@@ -145,6 +152,7 @@ def test_schema_print_gives_every_file_in_order() -> None:
     assert [(one["name"], one["text"]) for one in answer["files"]] == schema_files()
 
 
+@pytest.mark.servers
 def test_schema_apply_makes_the_tables_and_changes_nothing_the_second_time(lab: Layout) -> None:
     _, dsn = new_database(lab)
     assert call("journal", "verify", "--dsn", dsn).code == 3
@@ -159,6 +167,7 @@ def test_schema_apply_makes_the_tables_and_changes_nothing_the_second_time(lab: 
         assert connection.execute(_DEFINITIONS).fetchall() == before
 
 
+@pytest.mark.servers
 def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: Layout, tmp_path: Path) -> None:
     _, dsn = new_database(lab)
     path = tmp_path / "zerotail.yaml"
@@ -181,12 +190,14 @@ def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: 
     assert call("schema", "apply", "--dsn", dsn, "--first-epoch").code == 2
 
 
+@pytest.mark.servers
 def test_a_standby_refuses_the_schema(configuration: str) -> None:
     said = call("schema", "apply", "--config", configuration, "--site", "west")
     assert said.code == 3
     assert "read-only" in said.err
 
 
+@pytest.mark.nightly
 def test_reconcile_answers_in_both_forms(configuration: str, day: Day, spoiled: str) -> None:
     said = call("reconcile", "--config", configuration)
     assert said.code == 0, said.err

@@ -35,8 +35,6 @@ from zerotail.lab.up import take_down
 from zerotail.ports import Batch, Done, Polled, PollRecords, SendRecords
 from zerotail.running.prepare import cluster_of
 
-pytestmark = pytest.mark.servers
-
 USER, PASSWORD = "zerotail", 'quo"ted \\ secret'
 TOPIC, ZERO = TopicName("guarded"), PartitionNumber(0)
 COUNT = 50
@@ -152,6 +150,7 @@ def read_by_spark(spark: SparkSession, cluster: Cluster) -> list[bytes]:
     return [bytes(row["value"]) for row in sorted(rows, key=lambda row: row["offset"])]
 
 
+@pytest.mark.servers
 def test_both_clients_reach_a_guarded_broker_by_one_configuration(guarded: Guarded, spark: SparkSession) -> None:
     cluster = guarded.cluster()
     assert ensure_topic(admin_client(cluster), TOPIC, TopicSettings(1, 1)) == 1
@@ -161,6 +160,7 @@ def test_both_clients_reach_a_guarded_broker_by_one_configuration(guarded: Guard
     assert read_by_librdkafka(cluster) == read_by_spark(spark, cluster) == list(records().values)
 
 
+@pytest.mark.nightly
 def test_both_clients_say_that_a_password_is_wrong(guarded: Guarded, spark: SparkSession) -> None:
     cluster = guarded.cluster("guessed")
     with pytest.raises(Unavailable, match=r"Authentication failed.*invalid credentials"):
@@ -172,6 +172,7 @@ def test_both_clients_say_that_a_password_is_wrong(guarded: Guarded, spark: Spar
         read_by_spark(spark, cluster)
 
 
+@pytest.mark.nightly
 def test_both_clients_refuse_a_broker_that_nobody_vouches_for(guarded: Guarded, spark: SparkSession) -> None:
     cluster = guarded.cluster(authority="stranger.pem")
     with pytest.raises(Unavailable, match="certificate verify failed"):

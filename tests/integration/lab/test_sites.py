@@ -283,8 +283,13 @@ def test_two_labs_live_side_by_side(lab: Layout, folder: Path) -> None:
     assert observe_lab(lab).well
 
 
-@pytest.mark.servers
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.servers),
+        *(pytest.param(number, marks=pytest.mark.nightly) for number in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_an_interrupted_up_leaves_nothing(folder: Path, number: signal.Signals) -> None:
     with subprocess.Popen([*PROGRAM, "lab", "up", "--dir", str(folder)], stderr=subprocess.PIPE, text=True) as up:
         wait_until("servers are being started", lambda: len(processes_of(folder)) >= 4, Deadline.after(30))
@@ -299,7 +304,7 @@ def test_an_interrupted_up_leaves_nothing(folder: Path, number: signal.Signals) 
     assert not folder.exists()
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_what_a_killed_up_leaves_is_found_by_down(folder: Path) -> None:
     with subprocess.Popen([*PROGRAM, "lab", "up", "--dir", str(folder)], stderr=subprocess.DEVNULL) as up:
         wait_until("servers are being started", lambda: len(processes_of(folder)) >= 4, Deadline.after(30))
@@ -338,7 +343,7 @@ def test_a_destroyed_cluster_of_three_begins_anew_and_a_lost_node_joins_its_clus
     assert live_brokers(layout.bootstrap("east")) == (1, 2, 3)
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_a_class_archive_is_made_where_scratch_files_are_on_another_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,7 @@ def test_key_value_headers_timestamp_and_order_are_kept(lab: Layout) -> None:
     ]
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_what_a_transaction_took_back_at_the_source_is_not_copied(lab: Layout) -> None:
     make_topic(lab, "east", "aborted")
     client = Producer({"bootstrap.servers": lab.bootstrap("east"), "transactional.id": "aborted"})
@@ -106,7 +106,7 @@ def test_a_new_start_goes_on_behind_the_end_and_fences_the_one_before(lab: Layou
     newer.close()
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_two_workers_of_one_start_take_turns(lab: Layout) -> None:
     make_topic(lab, "east", "turns")
     order = ordered(lab, "turns")
@@ -158,7 +158,7 @@ def test_a_source_that_was_made_again_stops_until_that_is_accepted(lab: Layout) 
     assert [value for _, value, *_ in read(lab, "west", "east.again")] == [*values(10), *values(4, 100)]
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_a_source_that_was_cut_stops_until_that_is_accepted(lab: Layout) -> None:
     make_topic(lab, "east", "cut")
     write(lab, "east", "cut", values(20))
@@ -180,7 +180,7 @@ def test_a_source_that_was_cut_stops_until_that_is_accepted(lab: Layout) -> None
     assert [value for _, value, *_ in read(lab, "west", "east.cut")] == [*values(20), *values(3, 200)]
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_what_retention_took_before_it_was_copied_is_counted_and_never_skipped_silently(lab: Layout) -> None:
     make_topic(lab, "east", "expired")
     write(lab, "east", "expired", values(10))
@@ -195,7 +195,7 @@ def test_what_retention_took_before_it_was_copied_is_counted_and_never_skipped_s
     assert copy_all(ordered(lab, "expired", "c", accepted=Kind.EXPIRED)).copied == 5
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_both_ways_nothing_runs_in_a_circle(lab: Layout) -> None:
     ways = [flow_of(*ends, topology="active-active", names="identity") for ends in (("east", "west"), ("west", "east"))]
     for site in ("east", "west"):
@@ -227,7 +227,7 @@ def test_a_record_whose_origin_cannot_be_read_stops_its_partition(lab: Layout) -
     assert read(lab, "west", "east.strange") == []
 
 
-@pytest.mark.servers
+@pytest.mark.nightly
 def test_a_group_goes_on_at_the_record_that_it_had_not_read(lab: Layout) -> None:
     make_topic(lab, "east", "groups")
     flow = flow_of()

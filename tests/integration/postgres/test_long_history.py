@@ -11,11 +11,12 @@ import psycopg
 import pytest
 
 from support.journal import BANK, day_of
-from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial
+from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, StageName
 from zerotail.deadline import Deadline
 from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.feed import number_submissions
+from zerotail.postgres.journal import create_head
 from zerotail.postgres.lineage import observe_cut
 from zerotail.postgres.transaction import Declined
 
@@ -34,6 +35,7 @@ def busy(warm_lab: Layout) -> Iterator[Connection]:
     for table in ("instruction", "submission"):
         connection.execute(f"alter table zerotail.{table} set (autovacuum_enabled = off)".encode())
     connection.execute("insert into zerotail.producer values (900, 'many', 'many', 'nobody')")
+    create_head(connection, StageName("nobody"), PARTITION, ())
     queued = "select 900, 0, 'id-' || number, repeat('x', 200)::bytea from generate_series(1, %s) as number"
     connection.execute(f"{QUEUE} {queued}".encode(), (PASSED,))
     connection.execute("analyze zerotail.submission")  # when it was full

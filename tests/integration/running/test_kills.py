@@ -26,8 +26,6 @@ from support.seeds import seed_of
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
-pytestmark = pytest.mark.servers
-
 SEED = seed_of("kills")
 ROUNDS = int(os.environ.get("ZT_TEST_KILLS", "1"))
 """1 is what CI runs, 32 kills in all; 10 are 320."""
@@ -79,6 +77,7 @@ def kill(system: Running, root: int, target: str) -> None:
     system.wait(f"the {target} is gone", lambda: not is_alive(pid), 10)
 
 
+@pytest.mark.nightly
 def test_processes_killed_at_random_lose_double_and_reorder_nothing(own_lab: Layout, tmp_path: Path) -> None:
     chance = random.Random(SEED)
     targets = TARGETS * ROUNDS
@@ -98,6 +97,7 @@ def test_processes_killed_at_random_lose_double_and_reorder_nothing(own_lab: Lay
         reconcile(system)
 
 
+@pytest.mark.servers
 def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
     own_lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,8 @@ import pytest
 from support.running import Running, descendants, is_alive, running_system
 from zerotail.lab.layout import Layout
 
-pytestmark = pytest.mark.servers
 
-
+@pytest.mark.servers
 def test_instructions_pass_through_spark_once_and_in_order(lab: Layout, tmp_path: Path) -> None:
     with running_system(lab, tmp_path, "spark", partitions=2) as system:
         process = system.start("all")
@@ -29,6 +28,7 @@ def test_instructions_pass_through_spark_once_and_in_order(lab: Layout, tmp_path
         system.wait("nothing is left", lambda: not any(is_alive(pid) for pid in children), 20)
 
 
+@pytest.mark.nightly
 def test_the_older_of_two_instances_ends_by_itself(lab: Layout, tmp_path: Path) -> None:
     with running_system(lab, tmp_path, "twice") as system:
         older = system.start("flow")
@@ -47,6 +47,7 @@ def test_the_older_of_two_instances_ends_by_itself(lab: Layout, tmp_path: Path) 
         assert newer_emitter.poll() is None
 
 
+@pytest.mark.nightly
 def test_producers_and_partitions_are_added_while_a_stage_runs(lab: Layout, tmp_path: Path) -> None:
     with running_system(lab, tmp_path, "added", producers=("cards",)) as system:
         system.start("all")
@@ -64,6 +65,7 @@ def test_producers_and_partitions_are_added_while_a_stage_runs(lab: Layout, tmp_
         assert len(system.totals()) == 2
 
 
+@pytest.mark.nightly
 def test_a_new_handler_version_begins_at_a_segment_boundary(lab: Layout, tmp_path: Path) -> None:
     with running_system(lab, tmp_path, "version") as system:
         first = system.start("all")
@@ -86,6 +88,7 @@ def test_a_new_handler_version_begins_at_a_segment_boundary(lab: Layout, tmp_pat
         assert versions == [("1", 600), ("2", 600)]
 
 
+@pytest.mark.servers
 def test_a_site_that_is_not_active_runs_nothing(lab: Layout, tmp_path: Path) -> None:
     with running_system(lab, tmp_path, "passive") as system:
         content = system.content()

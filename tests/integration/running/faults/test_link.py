@@ -14,13 +14,14 @@ from zerotail.lab.link import BOTH, CutMode
 from zerotail.lab.receiver import ReceiverControl
 from zerotail.lab.receiver.protocol import MessageAttempt, Verdict
 
-pytestmark = pytest.mark.servers
-
 GRACE_SECONDS = 4.0
 SILENCE_SECONDS = 8.0
 
 
-@pytest.mark.parametrize("mode", [CutMode.HANG, CutMode.RESET])
+@pytest.mark.parametrize(
+    "mode",
+    [pytest.param(CutMode.HANG, marks=pytest.mark.servers), pytest.param(CutMode.RESET, marks=pytest.mark.nightly)],
+)
 def test_a_cut_link_stops_emission_until_it_is_healed(system: Running, mode: CutMode) -> None:
     _stands_while(
         system,
@@ -29,6 +30,7 @@ def test_a_cut_link_stops_emission_until_it_is_healed(system: Running, mode: Cut
     )
 
 
+@pytest.mark.servers
 def test_a_frozen_standby_database_stops_emission_until_it_is_thawed(system: Running) -> None:
     _stands_while(
         system,
