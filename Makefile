@@ -16,7 +16,7 @@ setup:           ## virtual environment, packages, Java, jars
 demo: setup      ## two real sites on this machine, one of them lost
 	@$(BIN)/zerotail demo
 
-test: check      ## everything that a change must pass, with real servers, in a quarter of an hour
+test: check      ## everything that a change must pass, with real servers
 	@$(BIN)/python -m pytest -n 2 --durations 40 -m "fast or servers"
 
 test-fast: setup ## what starts no servers, in under 3 minutes

@@ -63,7 +63,7 @@ def reads_of(connection: Connection, table: str) -> tuple[int, ...]:
 
 def test_a_submission_is_numbered_without_reading_all_instructions(busy: Connection) -> None:
     before = whole_reads(busy)
-    busy.execute(f"{QUEUE} values (900, 0, 'id-1', ''), (900, 0, 'new', '')".encode())
+    busy.execute(f"{QUEUE} values (900, 0, 'id-1', repeat('x', 200)::bytea), (900, 0, 'new', '')".encode())
     assert number_submissions(busy, PRODUCER, PARTITION, PASSED) == 1, "the one that is known already goes"
     assert whole_reads(busy) == before
 
