@@ -11,7 +11,7 @@ from contextlib import closing
 
 from zerotail.config import Configuration
 from zerotail.core.identity import SiteName
-from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.errors import Refused, Unfinished
 from zerotail.flow.gate import pass_gate
 from zerotail.ports import Refused as Declined
 from zerotail.ports import Unreachable
@@ -38,7 +38,7 @@ def resubmit_set_aside(
         if isinstance(stored, Declined):
             raise Refused(f"{stored.reason}; nothing was changed.", code="ZT466", tries=tries_after(stored.reason))
         if isinstance(stored, Unreachable):
-            raise Unavailable(f"the database of {site} does not answer.", code="ZT301", tries=["zerotail status"])
+            raise session.silence(site, tries=["zerotail status"])
         if isinstance(stored, Resubmitted):
             while True:
                 if run_to_end(pass_gate(stored.standing, stored.position), adapters) is not None:

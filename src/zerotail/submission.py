@@ -18,7 +18,7 @@ from typing import Self
 
 from zerotail.config import load
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, SiteName
-from zerotail.errors import Misused, Refused, Unavailable, Unfinished
+from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.flow.submit import submit as submit_story
 from zerotail.handler import Value, encode_value
 from zerotail.ports import Refused as Declined
@@ -88,9 +88,7 @@ class Submitter:
             finally:
                 session.close()
             if not isinstance(found, dict):
-                raise Unavailable(
-                    f"the database of {self._settings.site} does not answer.", code="ZT301", tries=["zerotail status"]
-                )
+                raise session.silence(self._settings.site, found, tries=["zerotail status"])
             if producer not in found:
                 raise Misused(
                     f"the database of {self._settings.site} knows no producer {producer!r}.",

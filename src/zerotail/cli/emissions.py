@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from zerotail.cli.output import json_option, print_answer, print_json
-from zerotail.errors import Misused, Refused, Unavailable, Unfinished
+from zerotail.errors import Misused, Refused, Unfinished
 
 if TYPE_CHECKING:
     from zerotail.postgres.connection import Connection
@@ -158,7 +158,7 @@ def _ask(dsn: str, work: Callable[[Connection], T], *, writes: bool = True) -> T
             f"{answer.reason}.", code="ZT604", tries=["zerotail emissions list --in-doubt    # what can be settled"]
         )
     if isinstance(answer, ports.Unreachable):
-        raise Unavailable(f"the database at {where(dsn)} does not answer.", code="ZT301")
+        raise session.silence(where(dsn))
     if isinstance(answer, ports.Indefinite):
         raise Unfinished(
             "the database was lost while it stored the decision.", tries=["zerotail emissions list --in-doubt"]

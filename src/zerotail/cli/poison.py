@@ -12,7 +12,7 @@ import click
 
 from zerotail.cli.database_options import Database, chosen_database, database_options
 from zerotail.cli.output import json_option, print_answer, print_json, say
-from zerotail.errors import Misused, Refused, Unavailable, Unfinished
+from zerotail.errors import Misused, Refused, Unfinished
 
 if TYPE_CHECKING:
     from zerotail.postgres.connection import Connection
@@ -268,7 +268,7 @@ def _ask(database: Database, work: Callable[[Connection], T], *, writes: bool = 
             tries = ["--site SITE    # the active one: that is where decisions are taken"]
         raise Refused(f"{answer.reason}.", code="ZT703", tries=tries)
     if isinstance(answer, ports.Unreachable):
-        raise Unavailable(f"the database of {database.name} does not answer.", code="ZT301")
+        raise session.silence(database.name)
     if isinstance(answer, ports.Indefinite):
         raise Unfinished("the database was lost while it stored the decision.", tries=["zerotail poison list"])
     return answer

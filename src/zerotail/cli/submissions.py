@@ -9,7 +9,7 @@ import click
 
 from zerotail.cli.database_options import Database, chosen_database, database_options
 from zerotail.cli.output import json_option, print_answer, print_json
-from zerotail.errors import Misused, Refused, Unavailable, Unfinished
+from zerotail.errors import Misused, Refused, Unfinished
 
 if TYPE_CHECKING:
     from zerotail.postgres.connection import Connection
@@ -190,7 +190,7 @@ def _ask(database: Database, work: Callable[[Connection], T], *, writes: bool = 
 
         raise Refused(f"{answer.reason}; nothing was changed.", code="ZT466", tries=tries_after(answer.reason))
     if isinstance(answer, ports.Unreachable):
-        raise Unavailable(f"the database of {database.name} does not answer.", code="ZT301")
+        raise session.silence(database.name)
     if isinstance(answer, ports.Indefinite):
         raise Unfinished("the database was lost while it stored the decision.", tries=[f"{_LIST} --all"])
     return answer

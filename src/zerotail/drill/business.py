@@ -31,7 +31,7 @@ from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.gate import wait_until_gate_opens
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.position import read_position
-from zerotail.postgres.transaction import cut_after
+from zerotail.postgres.vigil import cut_after
 
 _STEP_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0

@@ -12,7 +12,7 @@ from zerotail.errors import Refused
 from zerotail.failover.rejoin import follows, rejoin, require_nothing_released
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.plan import COPY, REJOIN, ActPlan, make_plan, require_accepted
-from zerotail.operate.world import World
+from zerotail.operate.world import NOT_OURS, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> P
             f"{site} cannot come back as standby of {active}: {what}.", code="ZT433", tries=["zerotail takeover status"]
         )
     seen = world.of(site)
+    if seen is None:
+        _require_no_answer(world, site)
     exposed = standing.lineage.current.durability is Durability.EXPOSED
     attached = seen is not None and follows(seen, there)
     steps: list[str] = []
@@ -82,6 +84,20 @@ def run_rejoin(operator: Operator, planned: PlannedRejoin, accepted: tuple[str, 
         note=str(operator.notebook.folder),
         seconds=round(time.monotonic() - began, 3),
     )
+
+
+def _require_no_answer(world: World, site: SiteName) -> None:
+    """`Refused` when the database is there and only we are not let in: what it holds can be looked at, and must be. One
+    without our tables holds nothing of ours.
+    """
+    why = world.silence.get(site)
+    if world.answers(site) and why is not None and why.code != NOT_OURS:
+        raise Refused(
+            f"the database of {site} is there, and nobody has seen what it holds.",
+            code="ZT316",
+            why=why.message,
+            tries=(*why.tries, f"zerotail rejoin plan --site {site}    # when it lets us in, or is stopped"),
+        )
 
 
 def require_command(words: tuple[str, ...] | None, name: str) -> None:

@@ -114,7 +114,7 @@ class Watcher:
             return None
 
     def _sign(self, world: World) -> Sign:
-        if world.of(self._other) is not None:
+        if world.of(self._other) is not None or world.declines(self._other):
             return Sign.ALIVE
         if world.of(self._site) is None:
             return Sign.UNKNOWN
@@ -145,7 +145,7 @@ class Watcher:
         after = self._watch.after_seconds
         self._tell_once(f"{self._other} has been silent for {after:g} s: taking over to {self._site}")
         world = observe_world(self._operator.configuration)
-        if world.of(self._other) is not None:
+        if world.of(self._other) is not None or world.declines(self._other):
             self._watch = Watch(after)
             raise Refused(f"{self._other} answers again")
         planned = plan_takeover(self._operator.configuration, world, self._site, Statements())

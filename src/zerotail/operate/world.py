@@ -11,23 +11,29 @@ from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import SiteName
 from zerotail.core.site import require_known_sites
-from zerotail.errors import Refused, Unavailable
+from zerotail.errors import Refused, Unavailable, ZerotailError
 from zerotail.operate.held import told_holding
+from zerotail.postgres.connection import CANCELLED, LETS_NOBODY_IN
 from zerotail.postgres.failover import observe_site
 from zerotail.postgres.holding import Holding, read_holding
+from zerotail.postgres.lineage import NO_EPOCH
 from zerotail.postgres.transaction import Session
 
 _CONNECT_SECONDS = 2.0
 _PATIENCE_SECONDS = 5.0
+_ANSWERED = (LETS_NOBODY_IN, CANCELLED)
+NOT_OURS = "ZT315"
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Both sites; None for one whose database does not answer."""
+    """Both sites; None for one whose database does not answer, or not what was asked."""
 
     sites: Mapping[SiteName, ports.SiteObserved | None]
     holdings: Mapping[SiteName, Holding] = field(default_factory=dict)
     """Of copies that say `exposed` of another site's epoch: what they hold."""
+    silence: Mapping[SiteName, ZerotailError] = field(default_factory=dict)
+    """Of those that are None: what is known of the reason."""
 
     def of(self, site: SiteName) -> ports.SiteObserved | None:
         """What a site says, if it answers."""
@@ -37,8 +43,26 @@ class World:
         """What a site says; `Unavailable` when it does not answer."""
         seen = self.sites[site]
         if seen is None:
-            raise Unavailable(f"the database of {site} does not answer.", code="ZT401", tries=("zerotail status",))
+            why = self.silence.get(site)
+            if isinstance(why, Refused):
+                raise Refused(f"{site}: {why.message}", code=why.code, why=why.why, tries=why.tries)
+            said = why.message if self.answers(site) and why else ""
+            raise Unavailable(
+                f"the database of {site} does not answer{' what was asked' if said else ''}.",
+                code="ZT401",
+                why=said,
+                tries=(*(why.tries if why else ()), "zerotail status"),
+            )
         return seen
+
+    def answers(self, site: SiteName) -> bool:
+        """Whether a server is there and says something, were it only that it lets nobody in."""
+        why = self.silence.get(site)
+        return self.sites[site] is not None or self.declines(site) or (why is not None and why.code in _ANSWERED)
+
+    def declines(self, site: SiteName) -> bool:
+        """Whether a database lets us in and does not say what was asked: rights, tables or an epoch are missing."""
+        return isinstance(self.silence.get(site), Refused)
 
     def require_numbers(self, site: SiteName) -> Mapping[SiteName, int]:
         """The numbers of all sites, by what this one's database says; `Refused` unless it knows the very sites that
@@ -82,7 +106,9 @@ class World:
         """What a site says, in one line."""
         seen = self.sites[site]
         if seen is None:
-            return f"{site}: its database does not answer"
+            why = self.silence.get(site)
+            said = why.message.rstrip(".") if why and self.answers(site) else "its database does not answer"
+            return f"{site}: {said}"
         row = seen.standing.lineage.current
         role = "standby" if seen.standing.timeline is None else f"primary on timeline {seen.standing.timeline}"
         phase = "" if row.phase is Phase.LIVE else f", {row.phase.value}"
@@ -103,21 +129,44 @@ def observe_world(configuration: Configuration) -> World:
     with ThreadPoolExecutor(len(dsns)) as pool:
         seen = dict(zip(dsns, pool.map(_observe, dsns, dsns.values()), strict=True))
     return World(
-        {site: observed for site, (observed, _) in seen.items()},
-        {site: holding for site, (_, holding) in seen.items() if holding is not None},
+        {site: one.seen for site, one in seen.items()},
+        {site: one.holding for site, one in seen.items() if one.holding is not None},
+        {site: one.silence for site, one in seen.items() if one.silence is not None},
     )
 
 
-def _observe(site: SiteName, dsn: str) -> tuple[ports.SiteObserved | None, Holding | None]:
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    seen: ports.SiteObserved | None = None
+    holding: Holding | None = None
+    silence: ZerotailError | None = None
+
+
+def _observe(site: SiteName, dsn: str) -> _Observed:
     database = Session(dsn, patience_seconds=_PATIENCE_SECONDS, connect_seconds=_CONNECT_SECONDS)
     try:
         seen = database.read(observe_site)
+        if isinstance(seen, ports.Refused):
+            return _Observed(silence=_not_ours(site, seen.reason))
         if not isinstance(seen, ports.SiteObserved):
-            return None, None
+            return _Observed(silence=database.lost)
         row = seen.standing.lineage.current
         if row.durability is Durability.GATED or row.site == site:
-            return seen, None
+            return _Observed(seen)
         holding = database.read(read_holding)
-        return seen, holding if isinstance(holding, Holding) else None
+        return _Observed(seen, holding if isinstance(holding, Holding) else None)
+    except Refused as missing_right:
+        return _Observed(silence=missing_right)
     finally:
         database.close()
+
+
+def _not_ours(site: SiteName, reason: str) -> Refused:
+    """It answers, and is not a database of this pair, or not yet one."""
+    if reason == NO_EPOCH:
+        message = "its database answers, and has no epoch yet"
+        line = "zerotail schema apply --first-epoch --site S    # S: the site that works"
+    else:
+        message = f"its database answers, and {reason}"
+        line = f"zerotail schema apply --site {site}    # unless its dsn names the wrong database"
+    return Refused(f"{message}.", code=NOT_OURS, tries=(line, "zerotail status"))

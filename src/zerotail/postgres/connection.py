@@ -1,13 +1,21 @@
 """Connections, and psycopg's errors in our words.
 
-Sessions are autocommit unless a caller opens a transaction, and never show a DSN's password in an error. The deadline
-is for the connection alone: whoever must not wait longer for answers either uses `transaction.session_within`, or a
-`transaction.Session` with patience.
+1. Sessions are autocommit unless a caller opens a transaction, and never show a DSN's password in an error. The
+   deadline is for the connection alone: whoever must not wait longer for answers either uses
+   `transaction.session_within`, or a `transaction.Session` with patience.
+2. What a session relies on it sets itself, whatever the server's, the database's or the role's defaults are: nothing is
+   compiled (`jit`, on by default, makes a look of 30 ms take a second), no statement is cancelled for its length. What
+   the DSN says itself wins.
+3. The kernel gives up on a host that acknowledges nothing within ten seconds; a server that is silent behind a kernel
+   that is well is the matter of `vigil`.
+4. "Does not answer" is said of what did not answer. A server that lets nobody in has answered (ZT313), and so has one
+   that cancelled a statement (ZT314).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +25,35 @@ from psycopg.rows import TupleRow
 
 from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
+from zerotail.postgres import vigil
+from zerotail.postgres.vigil import cut_when_gone
 
-Connection = psycopg.Connection[TupleRow]
+Connection = vigil.Connection
+
+LETS_NOBODY_IN = "ZT313"
+CANCELLED = "ZT314"
+_KEEPALIVE: Mapping[str, int] = {
+    "keepalives": 1,
+    "keepalives_idle": 3,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+_GRANTS = (
+    "grant zerotail_operator to USER;    # for who changes roles, at the primary; USER is the one of the DSN",
+    "grant zerotail_writer to USER;      # for processes and clients",
+    "grant zerotail_reader to USER;      # to look",
+)
+_RELIED_ON = "-c jit=off -c statement_timeout=0 -c lock_timeout=0"
+
+
+def parameters(dsn: str) -> dict[str, Any]:
+    """What every session adds to a DSN: how a dead host is noticed, and the settings that we rely on."""
+    known = conninfo.conninfo_to_dict(dsn)
+    given = known.get("options") or os.environ.get("PGOPTIONS", "")  # the last one of two that say the same wins
+    return {name: value for name, value in _KEEPALIVE.items() if name not in known} | {
+        "options": f"{_RELIED_ON} {given}".strip()
+    }
 
 
 def connect(dsn: str, deadline: Deadline, *, application: str = "zerotail") -> Connection:
@@ -26,11 +61,20 @@ def connect(dsn: str, deadline: Deadline, *, application: str = "zerotail") -> C
     # libpq counts whole seconds and takes less than 2 for 2.
     seconds = max(2, int(deadline.seconds_left))
     try:
-        return psycopg.connect(dsn, autocommit=True, connect_timeout=seconds, application_name=application)
+        return psycopg.connect(
+            dsn, autocommit=True, connect_timeout=seconds, application_name=application, **parameters(dsn)
+        )
     except psycopg.OperationalError as error:
-        raise Unavailable(
-            f"the database at {where(dsn)} does not answer: {_first_line(error)}", code="ZT301"
-        ) from error
+        raise _no_session(dsn, error) from error
+
+
+def _no_session(dsn: str, error: psycopg.OperationalError) -> Unavailable:
+    """A server that says why it lets nobody in has answered; libpq quotes it behind the severity."""
+    _, fatal, said = str(error).partition("FATAL:")
+    if not fatal:
+        return Unavailable(f"the database at {where(dsn)} does not answer: {first_line(error)}", code="ZT301")
+    reason = said.strip().splitlines()[0]
+    return Unavailable(f"the database at {where(dsn)} answers, and lets nobody in: {reason}", code=LETS_NOBODY_IN)
 
 
 @contextmanager
@@ -38,7 +82,7 @@ def session(dsn: str, deadline: Deadline) -> Iterator[Connection]:
     """A session for the length of a block, with psycopg's errors translated."""
     connection = connect(dsn, deadline)
     try:
-        with translated(where(dsn)):
+        with translated(where(dsn)), cut_when_gone(connection):
             yield connection
     finally:
         connection.close()
@@ -49,15 +93,29 @@ def translated(place: str) -> Iterator[None]:
     """Translate psycopg's errors: a lost connection is `Unavailable`, an order the server declines is `Refused`."""
     try:
         yield
+    except psycopg.errors.QueryCanceled as error:
+        raise cancelled(place, error) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise Unavailable(f"the database at {place} was lost: {_first_line(error)}", code="ZT302") from error
+        raise Unavailable(f"the database at {place} was lost: {first_line(error)}", code="ZT302") from error
     except psycopg.Error as error:
         raise declined(place, error) from error
 
 
 def declined(place: str, error: psycopg.Error) -> Refused:
-    """What a server's no is to us."""
-    return Refused(f"the database at {place} declined: {_first_line(error)}", code="ZT303")
+    """What a server's no is to us; for a right that is missing, with the line that gives it."""
+    missing = isinstance(error, psycopg.errors.InsufficientPrivilege)
+    return Refused(
+        f"the database at {place} declined: {first_line(error)}",
+        code="ZT303",
+        tries=_GRANTS if missing else (),
+    )
+
+
+def cancelled(place: str, error: psycopg.Error) -> Unavailable:
+    """It answered: a time-out of its own, an operator, or the log that a standby applies ended our statement."""
+    return Unavailable(
+        f"the database at {place} answers, and cancelled our statement: {first_line(error)}", code=CANCELLED
+    )
 
 
 @contextmanager
@@ -91,5 +149,13 @@ def where(dsn: str) -> str:
     return f"{known.get('host', 'localhost')}:{known.get('port', 5432)}"
 
 
-def _first_line(error: Exception) -> str:
+def address_of(dsn: str) -> tuple[str, int]:
+    """Host, or folder of sockets, and port of the first server that a DSN names."""
+    known = conninfo.conninfo_to_dict(dsn)
+    host = str(known.get("hostaddr") or known.get("host") or "localhost").split(",")[0]
+    return host, int(str(known.get("port") or 5432).split(",")[0])
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
     return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -18,7 +18,7 @@ from adbc_driver_manager import Error as AdbcError
 from psycopg import conninfo
 
 from zerotail.errors import Unavailable
-from zerotail.postgres.connection import where
+from zerotail.postgres.connection import parameters, where
 
 # The epoch is read in the snapshot of the rows: if they do not survive it, its cut says so.
 _FROM = (
@@ -101,4 +101,4 @@ def _silent(dsn: str, error: AdbcError) -> Unavailable:
 
 
 def _uri(dsn: str) -> str:
-    return conninfo.make_conninfo(dsn, application_name="zerotail producer")
+    return conninfo.make_conninfo(dsn, application_name="zerotail producer", **parameters(dsn))

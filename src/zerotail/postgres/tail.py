@@ -34,7 +34,7 @@ from zerotail.postgres.named_locks import take_database
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.standstill import END_SESSIONS, take_locks
-from zerotail.postgres.transaction import cut_after
+from zerotail.postgres.vigil import cut_after
 
 _ANSWER_SECONDS = 20.0
 _TAIL_SECONDS = 1800.0

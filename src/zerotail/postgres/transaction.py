@@ -7,19 +7,18 @@
 3. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
    nobody knows: `Indefinite`, to be found out by reading.
 4. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
-   the server's own time-outs do not fire then. It has no more patience for the first words on a new connection.
+   the server's own time-outs do not fire then. It has no more patience for the first words on a new connection. One
+   without waits as long as it takes, and no longer than the server is there (`vigil`).
 5. SIGINT, SIGTERM and SIGHUP, each of which ends a command by an exception, are held back while COMMIT is under way:
    psycopg would turn that into a cancel, which leaves a row behind that looks finished and is not.
 """
 
 from __future__ import annotations
 
-import os
 import signal
-import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from threading import Timer, current_thread, main_thread
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -32,8 +31,19 @@ from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.ports import Indefinite, Refused, Result, Unreachable
-from zerotail.postgres.connection import Connection, connect, declined, translated, where
+from zerotail.postgres.connection import (
+    CANCELLED,
+    LETS_NOBODY_IN,
+    Connection,
+    cancelled,
+    connect,
+    declined,
+    first_line,
+    translated,
+    where,
+)
 from zerotail.postgres.position import FLUSHED
+from zerotail.postgres.vigil import cut_after, cut_when_gone
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -69,6 +79,8 @@ class Session:
         self._patience_seconds = patience_seconds
         self._connect_seconds = connect_seconds
         self._connection: Connection | None = None
+        self.lost: Unavailable | None = None
+        """Of the last effect that was not answered as it should have been: what is known of it."""
 
     def read(self, work: Work[T]) -> T | Unreachable | Refused:
         """Run `work` in one snapshot; it writes nothing."""
@@ -77,6 +89,14 @@ class Session:
     def write(self, work: Work[T]) -> T | Unreachable | Indefinite | Refused:
         """Run `work` and commit it."""
         return self._run(work, b"begin", _COMMIT)
+
+    def silence(self, name: str, answer: object = None, *, tries: Sequence[str] = ()) -> Unavailable:
+        """What to say of the database of `name` behind an answer that is none: that it does not answer, if so."""
+        if isinstance(answer, Refused):
+            return Unavailable(f"the database of {name} answers, and {answer.reason}.", code="ZT315", tries=tries)
+        if self.lost is not None and self.lost.code in (LETS_NOBODY_IN, CANCELLED):
+            return Unavailable(f"{name}: {self.lost.message}.", code=self.lost.code, tries=tries)
+        return Unavailable(f"the database of {name} does not answer.", code="ZT301", tries=tries)
 
     def close(self) -> None:
         """Give the connection back."""
@@ -87,10 +107,11 @@ class Session:
     def _run(self, work: Work[T], begin: bytes, commit: bytes) -> T | Unreachable | Indefinite | Refused:
         try:
             connection = self._connected()
-        except (Unavailable, *_LOST):
+        except (Unavailable, *_LOST) as error:
+            self._note(error)
             self.close()
             return Unreachable()
-        with cut_after(connection, self._patience_seconds):
+        with self._guarded(connection):
             return self._transact(connection, work, begin, commit)
 
     def _transact(
@@ -129,15 +150,30 @@ class Session:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._dsn, Deadline.after(self._connect_seconds), application=self._application)
             if self._commits_locally:
-                with cut_after(self._connection, self._patience_seconds):
+                with self._guarded(self._connection):
                     self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
+
+    def _guarded(self, connection: Connection) -> AbstractContextManager[None]:
+        patience = self._patience_seconds
+        return cut_when_gone(connection) if patience is None else cut_after(connection, patience)
+
+    def _note(self, error: BaseException) -> None:
+        """Remember what an answer that cannot say so stands for."""
+        if isinstance(error, Unavailable):
+            self.lost = error
+        elif isinstance(error, psycopg.errors.QueryCanceled):
+            self.lost = cancelled(where(self._dsn), error)
+        else:
+            place = where(self._dsn)
+            self.lost = Unavailable(f"the database at {place} was lost: {first_line(error)}", code="ZT302")
 
     def _ends_with(self, error: BaseException, connection: Connection) -> bool:
         """Let the connection go, so that nothing begins inside a failed transaction; whether the error says that it was
         lost. Not every such error is an `OperationalError`: a server that ends an idle transaction says so.
         """
         lost = isinstance(error, _LOST) or (isinstance(error, psycopg.Error) and connection.closed)
+        self._note(error)
         self.close()
         return lost
 
@@ -164,28 +200,6 @@ def session_within(dsn: str, deadline: Deadline, *, application: str = "zerotail
             yield connection
     finally:
         connection.close()
-
-
-@contextmanager
-def cut_after(connection: Connection, seconds: float | None) -> Iterator[None]:
-    """Cut the connection when the block takes longer than `seconds`; whoever waits on it then gets an error."""
-    if seconds is None:
-        yield
-        return
-    with socket.socket(fileno=os.dup(connection.fileno())) as wire:
-        timer = Timer(seconds, _cut, (wire,))
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            timer.join()
-
-
-def _cut(wire: socket.socket) -> None:
-    with suppress(OSError):
-        wire.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

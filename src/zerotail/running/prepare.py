@@ -122,7 +122,7 @@ def _prepare_to_wait(configuration: Configuration, site: SiteName) -> Prepared:
     finally:
         session.close()
     if not isinstance(seen, tuple):
-        raise Unavailable(f"the database of {site} does not answer.", code="ZT301", tries=["zerotail status"])
+        raise session.silence(site, seen, tries=["zerotail status"])
     standing, numbers = seen
     missing = [name for name in names if name not in numbers]
     if missing:
@@ -171,4 +171,4 @@ def _registered(
                 tries=[f"zerotail schema apply --site {site} --first-epoch    # if {site} is to be the active site"],
             )
         raise Refused(f"{answer.reason}.", code="ZT462")
-    raise Unavailable(f"the database of {site} does not answer.", code="ZT301", tries=["zerotail status"])
+    raise session.silence(site, tries=["zerotail status"])

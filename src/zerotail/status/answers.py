@@ -16,7 +16,7 @@ class Unanswered:
 
     since: datetime
     reason: str
-    way: Literal["silent", "nobody listens", "not asked"] = "silent"
+    way: Literal["silent", "nobody listens", "not asked", "declines", "slow"] = "silent"
 
 
 @dataclass(frozen=True, slots=True)

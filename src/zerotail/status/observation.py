@@ -11,6 +11,7 @@ Such a thread ends by itself within seconds, and what it finds then is thrown aw
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -18,7 +19,9 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from zerotail.deadline import Deadline
 from zerotail.errors import ZerotailError
+from zerotail.postgres.connection import CANCELLED, LETS_NOBODY_IN, address_of
 from zerotail.postgres.look import DatabaseLook, GateLook, observe_database, observe_gate
+from zerotail.postgres.vigil import says_anything
 from zerotail.status.answers import SiteAnswers, Unanswered, find_active
 from zerotail.status.conclusion import Expected, conclude
 from zerotail.status.values import Status, Unknown
@@ -30,6 +33,8 @@ T = TypeVar("T")
 
 LOOK_SECONDS = 1.0
 GATE_SECONDS = 0.5
+_THERE_SECONDS = 0.15
+_ANSWERED = (LETS_NOBODY_IN, CANCELLED, "ZT303")
 
 
 class Question(Generic[T]):
@@ -52,7 +57,9 @@ class Question(Generic[T]):
         if not isinstance(answer, ZerotailError | TimeoutError):
             raise answer
         reason = _short(str(answer))
-        way: Literal["silent", "nobody listens"] = "nobody listens" if "refused" in reason else "silent"
+        way: Literal["silent", "nobody listens", "declines"] = "nobody listens" if "refused" in reason else "silent"
+        if isinstance(answer, ZerotailError) and answer.code in _ANSWERED:
+            way, reason = "declines", answer.message.partition(": ")[2]
         return Unanswered(since.since if since else _now(), reason, way)
 
     def _ask(self, ask: Callable[[Deadline], T]) -> None:
@@ -71,10 +78,18 @@ def observe_status(configuration: Configuration, *, only: str | None = None, bef
         brokers: int | Unanswered = Unanswered(_now(), "not asked", "not asked")
         if name in asked:
             seen = next((one for one in before.sites if one.site == name), None) if before else None
-            database = asked[name][0].answer(seen.database.unknown if seen else None)
+            database = _told_apart(asked[name][0].answer(seen.database.unknown if seen else None), site)
             brokers = asked[name][1].answer(seen.kafka.unknown if seen else None)
         sites.append(SiteAnswers(name, database, brokers, len(site.kafka.bootstrap.split(","))))
     return conclude(sites, _ask_gate(configuration, sites), _expected(configuration), _now())
+
+
+def _told_apart(database: DatabaseLook | Unanswered, site: Site) -> DatabaseLook | Unanswered:
+    """A server that is there and did not get ready in time is slow, not silent."""
+    if not isinstance(database, Unanswered) or database.way != "silent":
+        return database
+    there = says_anything(address_of(site.database.dsn.reveal()), _THERE_SECONDS)
+    return replace(database, way="slow", reason=f"not all within {LOOK_SECONDS:g} s") if there else database
 
 
 def _ask_site(site: Site) -> tuple[Question[DatabaseLook], Question[int]]:

@@ -118,5 +118,11 @@ def why_silent(site: SiteAnswers) -> str:
     """Why a site's database says nothing."""
     if not isinstance(site.database, Unanswered):
         return f"{site.name}'s database says nothing of it"
-    how = {"silent": "does not answer", "nobody listens": "is down", "not asked": "was not asked"}
+    how = {
+        "silent": "does not answer",
+        "nobody listens": "is down",
+        "not asked": "was not asked",
+        "declines": f"answers, and declines: {site.database.reason}",
+        "slow": f"answers, but too slowly: {site.database.reason}",
+    }
     return f"{site.name}'s database {how[site.database.way]}"
