@@ -13,8 +13,8 @@ pytestmark = pytest.mark.fast
 SAMPLE = """
 name: settlement
 sites:
-  east: {kafka: {bootstrap: "e1:9092"}, database: {dsn: "host=pg-east dbname=core user=zerotail"}}
-  west: {kafka: {bootstrap: "w1:9092"}, database: {dsn: "host=pg-west dbname=core user=zerotail"}}
+  east: {kafka: {bootstrap: "127.1.0.1:9092"}, database: {dsn: "host=127.1.0.9 dbname=core user=zerotail"}}
+  west: {kafka: {bootstrap: "127.2.0.1:9092"}, database: {dsn: "host=127.2.0.9 dbname=core user=zerotail"}}
 prefer: east
 topics: {payments: {partitions: 4}}
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from zerotail.config.address import brokers_of, database_place, looks_secret
+from zerotail.config.encryption import everything_is_encrypted
 from zerotail.config.problem import Key, Problem, Unfit, shown_word, suggested
 from zerotail.config.secret import has_reference, is_reference_only, template_of
 from zerotail.config.tree import (
@@ -23,7 +24,6 @@ from zerotail.config.tree import (
     texts_of,
 )
 
-_LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 NAMED_SECTIONS = ("sites", "topics", "producers", "stages", "channels", "clusters")
 
 
@@ -220,17 +220,6 @@ def _secrets_stand_by_reference(tree: Node) -> Iterator[Problem]:
                 yield _at(tree, (*section, name), "holds a secret in plain text", how)
 
 
-def _passwords_travel_encrypted(tree: Node) -> Iterator[Problem]:
-    clusters: list[Key] = [("sites", name, "kafka") for name in entries_of(tree, ("sites",))]
-    clusters += [("clusters", name) for name in entries_of(tree, ("clusters",))]
-    clusters += [("channels", name) for name in entries_of(tree, ("channels",))]
-    for cluster in clusters:
-        key = (*cluster, "settings", "security.protocol")
-        hosts = {broker.rpartition(":")[0] for broker in _brokers(tree, (*cluster, "bootstrap"))}
-        if (find_text(tree, key) or "").upper() == "SASL_PLAINTEXT" and not hosts <= _LOOPBACK:
-            yield _at(tree, key, "would send the password over the network without TLS", "use SASL_SSL")
-
-
 def _is_kept_elsewhere(written: str, fits: Callable[[str], bool]) -> bool:
     try:
         return fits(template_of(written).masked)
@@ -246,5 +235,5 @@ _CHECKS = (
     _stages_make_no_circle,
     _mirrors_join_two_clusters,
     _secrets_stand_by_reference,
-    _passwords_travel_encrypted,
+    everything_is_encrypted,
 )

@@ -223,6 +223,13 @@ class Secrets(Part):
     """Folders, besides the configuration file's own, in which files named by ${file:path} may lie."""
 
 
+class Security(Part):
+    """What may be less than encrypted and proven."""
+
+    insecure: tuple[field.PlainText, ...] = ()
+    """Connections to other machines that may do without: kafka.NAME, database.SITE, channel.NAME."""
+
+
 class Configuration(Part):
     """Everything that zerotail is told."""
 
@@ -254,6 +261,8 @@ class Configuration(Part):
     """Flows of whole topics."""
     secrets: Secrets = Secrets()
     """Rules for secrets."""
+    security: Security = Security()
+    """Exceptions from the rule that what leaves a machine is encrypted."""
 
     @property
     def preferred_site(self) -> SiteName:

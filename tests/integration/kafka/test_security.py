@@ -70,9 +70,9 @@ class Guarded:
             "sites": {
                 "east": {
                     "kafka": {"bootstrap": self.bootstrap, "settings": settings},
-                    "database": {"dsn": "host=pg-east dbname=core"},
+                    "database": {"dsn": "host=127.1.0.9 dbname=core"},
                 },
-                "west": {"kafka": {"bootstrap": "w1:9092"}, "database": {"dsn": "host=pg-west dbname=core"}},
+                "west": {"kafka": {"bootstrap": "127.2.0.1:9092"}, "database": {"dsn": "host=127.2.0.9 dbname=core"}},
             },
         }
         file = self.folder / "zerotail.yaml"

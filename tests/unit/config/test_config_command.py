@@ -81,7 +81,7 @@ def test_show_prints_values_origins_and_no_secret(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     lines = [line.split("  # ") for line in out.splitlines() if "  # " in line]
     shown = {value.strip(): origin for value, origin in lines}
-    assert shown["dsn: 'host=pg-east password=${env:PW}'"] == "zerotail.yaml:5:21"
+    assert shown["dsn: 'host=127.1.0.9 password=${env:PW}'"] == "zerotail.yaml:5:21"
     assert shown["master: yarn"] == "environment ZEROTAIL_SPARK__MASTER"
     assert shown["lag: 3s"] == "flag --set"
     assert shown["memory: 512MB"] == "default"

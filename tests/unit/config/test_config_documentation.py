@@ -31,7 +31,7 @@ def test_the_first_sample_is_a_complete_configuration(tmp_path: Path) -> None:
 def test_the_sample_of_client_settings_is_right(tmp_path: Path) -> None:
     (sample,) = [sample for sample in SAMPLES if sample.startswith("kafka:")]
     inner = "".join(f"    {line}\n" for line in sample.splitlines())
-    text = changed('    kafka: {bootstrap: "e1:9092,e2:9092"}\n', inner)
+    text = changed('    kafka: {bootstrap: "127.1.0.1:9092,127.1.0.2:9092"}\n', inner)
     problems = found(tmp_path, text)
     assert ["which does not exist" in problem.sentence for problem in problems] == [True]
 
@@ -41,6 +41,11 @@ def test_the_sample_of_channels_is_right(tmp_path: Path) -> None:
     before, after = RIGHT[: RIGHT.index("channels:")], RIGHT[RIGHT.index("takeover:") :]
     text = before.replace("booking]", "fax, audit, books, next]") + sample + after
     assert found(tmp_path, text, {"BANK_TOKEN": "x"}) == ()
+
+
+def test_the_sample_of_exceptions_is_right(tmp_path: Path) -> None:
+    (sample,) = [sample for sample in SAMPLES if sample.startswith("security:")]
+    assert found(tmp_path, RIGHT.replace("127.1.0.9", "pg-east") + sample) == ()
 
 
 def test_the_sample_of_commands_is_right(tmp_path: Path) -> None:
@@ -77,6 +82,7 @@ def keys_of_schema() -> Iterator[tuple[str, str, Any]]:
         "`spark`": definitions["Spark"],
         "`mirrors[]`": definitions["Mirror"],
         "`secrets`": definitions["Secrets"],
+        "`security`": definitions["Security"],
     }
     for section, described in sections.items():
         for key, value in described["properties"].items():

@@ -42,7 +42,7 @@ from zerotail.errors import Misused
 pytestmark = pytest.mark.fast
 
 CANARY = "c4n4ry-Zq7-bird"
-EAST = "host=pg-east dbname=core user=zerotail"
+EAST = "host=127.1.0.9 dbname=core user=zerotail"
 
 
 def with_dsn(dsn: str) -> str:
@@ -148,8 +148,8 @@ def test_a_planted_secret_appears_in_no_output(tmp_path: Path) -> None:
     text = with_dsn(f"{EAST} password=${{env:PW}}")
     text = changed("receiver: R1}", 'receiver: R1, headers: {Authorization: "Bearer ${file:pw}", X-Trace: "on"}}', text)
     text = changed(
-        '{bootstrap: "e1:9092,e2:9092"}',
-        '{bootstrap: "e1:9092", settings: {sasl.password: "${env:PW}"}}',
+        '{bootstrap: "127.1.0.1:9092,127.1.0.2:9092"}',
+        '{bootstrap: "127.1.0.1:9092", settings: {sasl.password: "${env:PW}"}}',
         text,
     )
     loaded_ = load_with_origins(write(tmp_path, text), {"PW": CANARY})
@@ -173,8 +173,8 @@ INLINE = [
     (EAST, f"{EAST} password=${{env:PW}}{CANARY}"),
     (EAST, f"{EAST} sslpassword={CANARY}"),
     (EAST, f"{EAST} {CANARY}"),
-    (EAST, f"postgresql://zerotail:{CANARY}@pg-east/core"),
-    (EAST, f"postgresql://zerotail@pg-east/core?password={CANARY}"),
+    (EAST, f"postgresql://zerotail:{CANARY}@127.1.0.9/core"),
+    (EAST, f"postgresql://zerotail@127.1.0.9/core?password={CANARY}"),
     (EAST, f"postgresql://[{CANARY}/core"),
     (EAST, f"{EAST} password=${{vault:{CANARY}}}"),
     ("https://bank.example/transfers", f"https://zerotail:{CANARY}@bank.example/"),
@@ -184,12 +184,18 @@ INLINE = [
     ("receiver: R1}", f"receiver: R1, headers: {{X-Api-Key: {CANARY}}}}}"),
     ("receiver: R1}", f"receiver: R1, password: {CANARY}}}"),
     ("receiver: R1}", f"receiver: {CANARY}}}"),
-    ('bootstrap: "e1:9092,e2:9092"', f'bootstrap: "e1:9092", settings: {{sasl.password: {CANARY}}}'),
-    ('bootstrap: "e1:9092,e2:9092"', f'bootstrap: "e1:9092", settings: {{sasl.jaas.config: {CANARY}}}'),
-    ('bootstrap: "e1:9092,e2:9092"', f"bootstrap: zerotail:{CANARY}@e1:9092"),
-    ('{dsn: "host=pg-east dbname=core user=zerotail"}', f"{{host=pg-east password={CANARY}}}"),
-    ('{dsn: "host=pg-east dbname=core user=zerotail"}', f"{{dsn: {{host: a, password: {CANARY}}}}}"),
-    ('{dsn: "host=pg-east dbname=core user=zerotail"}', f"password={CANARY}"),
+    (
+        'bootstrap: "127.1.0.1:9092,127.1.0.2:9092"',
+        f'bootstrap: "127.1.0.1:9092", settings: {{sasl.password: {CANARY}}}',
+    ),
+    (
+        'bootstrap: "127.1.0.1:9092,127.1.0.2:9092"',
+        f'bootstrap: "127.1.0.1:9092", settings: {{sasl.jaas.config: {CANARY}}}',
+    ),
+    ('bootstrap: "127.1.0.1:9092,127.1.0.2:9092"', f"bootstrap: zerotail:{CANARY}@127.1.0.1:9092"),
+    ('{dsn: "host=127.1.0.9 dbname=core user=zerotail"}', f"{{host=127.1.0.9 password={CANARY}}}"),
+    ('{dsn: "host=127.1.0.9 dbname=core user=zerotail"}', f"{{dsn: {{host: a, password: {CANARY}}}}}"),
+    ('{dsn: "host=127.1.0.9 dbname=core user=zerotail"}', f"password={CANARY}"),
     ('{master: "local[2]"}', f"{{settings: {{spark.authenticate.secret: {CANARY}}}}}"),
     ('{master: "local[2]"}', f"{{max_records_per_batch: {CANARY}}}"),
     ("after: 10s", f"after: {CANARY}"),
