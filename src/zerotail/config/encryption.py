@@ -4,7 +4,8 @@
       insecure: [kafka.east, database.west, channel.books]
 
 1. Kafka is spoken to by TLS (`security.protocol`), PostgreSQL by `sslmode=verify-full`, a receiver that gets
-   credentials by https. Everything weaker is a problem of the configuration, one for each connection, with the name to list.
+   credentials by https. Everything weaker is a problem of the configuration, one for each connection, with the name
+   to list.
 2. Loopback addresses and sockets of this machine need nothing of that.
 3. An address that comes by reference may be anybody's: it counts as another machine's.
 """
