@@ -40,8 +40,8 @@ def configuration(
     path.write_text(
         "name: mirrors\nsites:\n"
         + "".join(
-            f'  {site}: {{kafka: {{bootstrap: "{address}"}}, database: {{dsn: "host={site} dbname=none"}}}}\n'
-            for site, address in addresses.items()
+            f'  {site}: {{kafka: {{bootstrap: "{address}"}}, database: {{dsn: "host=127.0.0.1 port={port}"}}}}\n'
+            for port, (site, address) in enumerate(addresses.items(), 1)
         )
         + (f"clusters:\n{clusters}" if clusters else "")
         + f"mirrors:\n{mirrors}"
@@ -155,8 +155,14 @@ class RunningMirror:
         return self.log.read_text()
 
     def wait_until_said(self, words: str, seconds: float = PATIENCE_SECONDS) -> None:
-        """Return when it has told this."""
-        wait_until(f"{words!r} in:\n{self.said()}", lambda: words in self.said(), Deadline.after(seconds))
+        """Return when it has told this; one that has ended will not."""
+
+        def heard() -> bool:
+            if words not in self.said() and self.process.poll() is not None:
+                raise AssertionError(f"it has ended with {self.process.returncode}, without {words!r}:\n{self.said()}")
+            return words in self.said()
+
+        wait_until(f"{words!r} in {self.log}", heard, Deadline.after(seconds))
 
     def kill(self, what: str) -> int:
         """Kill -9 one of its processes, once there is one: the driver, the JVM, a Python worker, or MirrorMaker 2.

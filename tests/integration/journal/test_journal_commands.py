@@ -172,7 +172,8 @@ def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: 
     _, dsn = new_database(lab)
     path = tmp_path / "zerotail.yaml"
     databases = {"east": "host=127.0.0.1 port=1", "west": dsn}
-    sites = {name: {"kafka": {"bootstrap": f"{name}:1"}, "database": {"dsn": databases[name]}} for name in databases}
+    kafka = {"east": {"bootstrap": "127.0.0.1:1"}, "west": {"bootstrap": "127.0.0.1:2"}}
+    sites = {name: {"kafka": kafka[name], "database": {"dsn": databases[name]}} for name in databases}
     path.write_text(yaml.safe_dump({"name": "begun", "sites": sites}))
     apply = ("schema", "apply", "--config", str(path), "--site", "west", "--first-epoch")
     for _ in range(2):  # without tables, then without an epoch

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,11 @@ def wait_until_followed(system: Running) -> None:
 
 
 def kill(system: Running) -> None:
-    """The process that was started last, with everything below it."""
+    """The process that was started last, with everything below it, of which something may end just now."""
     process = system.processes.pop()
     for pid in [process.pid, *descendants(process.pid)]:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     process.wait()
 
 

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.fast
 TEXT = """\
 name: shop
 sites:
-  east: {kafka: {bootstrap: "127.0.0.1:1"}, database: {dsn: "host=a dbname=x"}}
-  west: {kafka: {bootstrap: "127.0.0.1:2"}, database: {dsn: "host=b dbname=x"}}
+  east: {kafka: {bootstrap: "127.0.0.1:1"}, database: {dsn: "host=127.0.0.1 dbname=x"}}
+  west: {kafka: {bootstrap: "127.0.0.1:2"}, database: {dsn: "host=127.0.0.2 dbname=x"}}
 clusters: {hub: {bootstrap: "127.0.0.1:3"}, wide: {bootstrap: "127.0.0.1:4"}}
 mirrors:
   - {topology: active-passive, source: east, target: west, topics: ["audit-.*"]}
