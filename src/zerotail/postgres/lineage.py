@@ -46,7 +46,9 @@ select (select system_identifier from pg_control_system()),
        epoch, site, timeline, durability, phase, cut::text, cause, operator
   from zerotail.epoch order by epoch
 """
-# From place to place by the index: a plain `group by` would read every instruction there ever was.
+# From place to place by the index: a plain `group by` would read every instruction there ever was. Whoever gives its
+# own serials may have committed a later one first; a cut above the hole would let a lost record pass for the row that
+# comes to fill it (E10). What was taken is dense (I4), so only what waits is read.
 _SERIALS = b"""
 with recursive place (producer, partition) as (
     (select producer, partition from zerotail.instruction order by 1, 2 limit 1)
@@ -54,10 +56,18 @@ with recursive place (producer, partition) as (
     select following.producer, following.partition from place cross join lateral (
         select producer, partition from zerotail.instruction as row
          where (row.producer, row.partition) > (place.producer, place.partition) order by 1, 2 limit 1) as following
+), taken (producer, partition, serial) as (
+    select place.producer, place.partition, coalesce((head.vector ->> place.producer::text)::bigint, 0)
+      from place join zerotail.producer on producer.producer = place.producer
+      left join zerotail.head on head.stage = producer.consumer and head.partition = place.partition
 )
-select producer, partition, (select max(serial) from zerotail.instruction as row
-                              where row.producer = place.producer and row.partition = place.partition)
-  from place
+select producer, partition, coalesce((
+           select max(waiting.serial) from (
+               select row.serial, row_number() over (order by row.serial) as nth from zerotail.instruction as row
+                where row.producer = taken.producer and row.partition = taken.partition and row.serial > taken.serial
+                order by row.serial) as waiting
+            where waiting.serial = taken.serial + waiting.nth), serial)
+  from taken
 union all
 select producer.producer, (entry ->> 1)::int, (entry ->> 2)::bigint
   from zerotail.producer

@@ -93,6 +93,23 @@ def test_a_cut_is_taken_without_reading_all_instructions_or_messages(busy: Conne
     assert reads_of(busy, "outbox") == messages
 
 
+def test_a_cut_ends_below_the_first_hole(busy: Connection) -> None:
+    # Whoever gives its own serials may commit the later one first.
+    busy.execute("insert into zerotail.producer values (902, 'given', 'given', 'nobody')")
+    given = "insert into zerotail.instruction (producer, partition, serial, id, value) values (902, 0, %s, %s, '')"
+    reached = []
+    for serial in (1, 2, 4, 5, 3, 7):
+        busy.execute(given, (serial, f"given {serial}"))
+        reached.append(observe_cut(busy).serials[ProducerNumber(902), PARTITION])
+    assert reached == [1, 2, 2, 2, 5, 5]
+    # What was taken is dense; only what waits behind it is read.
+    with busy.transaction(force_rollback=True):
+        busy.execute("""update zerotail.head set vector = '{"902": 7}' where stage = 'nobody'""")
+        assert observe_cut(busy).serials[ProducerNumber(902), PARTITION] == 7
+        busy.execute(given, (9, "given 9"))
+        assert observe_cut(busy).serials[ProducerNumber(902), PARTITION] == 7
+
+
 def test_nothing_is_numbered_between_a_promotion_and_its_epoch(busy: Connection) -> None:
     busy.execute(f"{QUEUE} values (900, 0, 'between', '')".encode())
     with busy.transaction(force_rollback=True):
