@@ -1,7 +1,7 @@
 """Apply the handler to records whose order is decided: the same code in a stage, in a replay and in the simulation.
 
-1. `open_order` reads the values, asks the handler for its state keys and carries out what operators decided about
-   single records (`core/poison.py`).
+1. `open_order` makes sure that each value is the one that its digest names, reads the values, asks the handler for its
+   state keys and carries out what operators decided about single records (`core/poison.py`).
 2. `apply_opened` runs the handler in order and gives the head behind the records, with everything that the journal
    stores.
 
@@ -20,6 +20,7 @@ from zerotail.core.emission import LaneKey, Owed, number_emissions
 from zerotail.core.head import Head, Hint, Segment
 from zerotail.core.identity import Position, ProducerNumber, Serial
 from zerotail.core.poison import Decided, Decision, RecordName, Remedy
+from zerotail.core.record import digest_of, digests_of
 from zerotail.handler import FailedError, Handler, Record, State, apply_in_order, decode_value, describe
 from zerotail.ports import Batch
 
@@ -108,6 +109,7 @@ def order_of(batch: Batch, accepted: Sequence[int], decisions: Mapping[RecordNam
 
 def open_order(handler: Handler, first: Position, order: Order) -> Opened:
     """Read the values and ask for the keys."""
+    _require_own_values(order)
     skipped: set[int] = set()
     values = order.values
     if order.decided:
@@ -132,6 +134,24 @@ def open_order(handler: Handler, first: Position, order: Order) -> Opened:
     except Exception as error:
         raise SpoiledError(place, describe(error)) from error
     return Opened(order, records, keys, _needed(first, records, keys))
+
+
+def _require_own_values(order: Order) -> None:
+    """`SpoiledError` at the first value that is not the one its digest names: what is applied is what the row holds.
+
+    The digest came from the row. Bytes that changed on their way, or that somebody put under a header of ours, would
+    be journaled as something they are not. Where an operator has decided, the value is not applied, so it is not asked.
+    """
+    try:
+        if digests_of(order.values) == b"".join(order.digests):
+            return
+    except TypeError:
+        pass  # a record without a value among them
+    decided = {place for place, _ in order.decided}
+    for place, (value, digest) in enumerate(zip(order.values, order.digests, strict=True)):
+        if place not in decided and digest_of(value) != digest:
+            found = digest_of(value).hex()
+            raise SpoiledError(place, f"its value is not the one that was sent: digest {found}, not {digest.hex()}")
 
 
 def _needed(first: Position, records: Sequence[Record], keys: Sequence[Sequence[str]]) -> list[str]:

@@ -69,6 +69,8 @@ class Faults:
             log.mark()
         elif fault.kind == plans.KAFKA_FOREIGN:
             log.records.append(FOREIGN_RECORD)
+        elif fault.kind == plans.KAFKA_SPOILS:
+            log.spoils = self.operators.attentive  # nobody else gets the partition going again
         elif log.records:
             log.records += log.records[-1 - fault.choice % 3 :]
 

@@ -27,13 +27,15 @@ class Stored(NamedTuple):
 FOREIGN_RECORD = Stored(FOREIGN, Serial(0), Epoch(0), b"", b"[0, 1]")
 """A record of somebody who writes to the topic without our header."""
 
+_OTHER_BYTES = b"[2, 1000]"
+
 _EMPTY = Batch((), (), (), (), ())
 
 
 class Log:
     """One partition of one topic at one site."""
 
-    __slots__ = ("first", "identity", "lost_tail", "records")
+    __slots__ = ("first", "identity", "lost_tail", "records", "spoils")
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
@@ -42,6 +44,8 @@ class Log:
         """Whether records were lost from the end at some time: a writer that had looked just before leaves
         a hole.
         """
+        self.spoils = False
+        """Whether the next record comes to lie here with other bytes than were sent, under the header that it has."""
         self.records: list[Stored | None] = []
         """None is a marker: an offset without a record."""
 
@@ -56,6 +60,12 @@ class Log:
             Stored(*row)
             for row in zip(batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True)
         )
+        if self.spoils and batch.serials:
+            last = len(batch.serials) - 1
+            self.records[-1] = Stored(
+                batch.producers[last], batch.serials[last], batch.epochs[last], batch.digests[last], _OTHER_BYTES
+            )
+            self.spoils = False
 
     def mark(self) -> None:
         """A transaction marker of somebody else: an offset that no reader sees."""

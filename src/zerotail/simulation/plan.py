@@ -24,7 +24,7 @@ PROCESS_FAULTS = (CRASH_BEFORE, CRASH_AFTER, FREEZE, SECOND, LOSE_REQUEST, LOSE_
 # Faults of the world.
 KAFKA_TRUNCATE, KAFKA_WIPE, KAFKA_RETAIN = "kafka loses its tail", "kafka is wiped", "kafka forgets"
 KAFKA_MARK, KAFKA_REPEAT, KAFKA_DOWN = "kafka marker", "kafka repeats", "kafka is down"
-KAFKA_FOREIGN = "kafka takes a foreign record"
+KAFKA_FOREIGN, KAFKA_SPOILS = "kafka takes a foreign record", "kafka spoils a value"
 DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
 LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
@@ -37,6 +37,7 @@ WORLD_FAULTS = (
     KAFKA_REPEAT,
     KAFKA_DOWN,
     KAFKA_FOREIGN,
+    KAFKA_SPOILS,
     DB_RESTART,
     DB_CANCEL,
     DB_TERMINATE,

@@ -134,3 +134,13 @@ def _() -> list[Patch]:
         return replace(opened, order=order)
 
     return [(stage, "open_order", hopeful), (replay, "open_order", hopeful)]
+
+
+@bug(
+    "value-not-compared",
+    "a value is applied under a digest that is another one's",
+    "S11",
+    where=POISONED | {"two_stages": False, "more_faults": (plans.KAFKA_SPOILS,) * 8},
+)
+def _() -> list[Patch]:
+    return [(apply, "_require_own_values", lambda _order: None)]

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from support.command import call
+from support.kafka_faults import Kept, TopicAtSite
 from support.running import Running
 from zerotail.config import load
+from zerotail.core.identity import Epoch, ProducerNumber, Serial
 from zerotail.core.poison import Remedy
+from zerotail.core.record import HEADER_NAME, Header, digest_of, encode
 from zerotail.deadline import Deadline
 from zerotail.drill.chained import ChainedBytes
 from zerotail.drill.checker import check
@@ -25,9 +28,9 @@ def test_a_stopped_partition_goes_on_when_it_is_decided_about_and_the_other_one_
     system: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poisoned = json.dumps({"account": "account 1", "amount": 1, "poison": True}).encode()
+    before, sent = _position(system, 1), system.counted("producer", "sent")
     first = system.insert_value("cards", 0, poisoned)
     second = system.insert_value("cards", 0, b"this is no JSON")
-    before = _position(system, 1)
     system.insert(300)
 
     one = _stopped_at(system, first)
@@ -40,13 +43,17 @@ def test_a_stopped_partition_goes_on_when_it_is_decided_about_and_the_other_one_
     assert "cannot settle this" in said[0]["reason"]
     assert said[1]["doing"] == "working"
     assert any(f"{system.stage_name} partition 0 has stopped" in line for line in system.status()["troubles"])
+    system.wait("all is sent", lambda: system.counted("producer", "sent") >= sent + 2 + 4 * 300)
     sent = system.counted("producer", "sent")
+    system.insert(50)
+    system.wait("what is new arrives", lambda: _position(system, 1) == before + 2 * 350)
+    system.wait("what is new is sent", lambda: system.counted("producer", "sent") >= sent + 4 * 50)
+    assert system.counted("producer", "sent") == sent + 4 * 50, "nothing is sent again while somebody has to decide"
 
     assert _decide(system, "skip", one) == 0
     system.skipped += 1
     other = _stopped_at(system, second)
     assert "DecodeError" in other["reason"]
-    assert system.counted("producer", "sent") == sent, "nothing is sent again while somebody has to decide"
     repaired = tmp_path / "repaired.json"
     repaired.write_text(json.dumps({"account": "account 1", "amount": 7}))
     assert _decide(system, "replace", other, "--value", str(repaired)) == 0
@@ -58,6 +65,28 @@ def test_a_stopped_partition_goes_on_when_it_is_decided_about_and_the_other_one_
     assert verified.code == 0, verified
     monkeypatch.syspath_prepend(system.folder)
     _require_that_a_drill_would_find_the_chain_whole(system)
+
+
+def test_a_record_with_other_bytes_than_were_sent_is_never_applied(system: Running) -> None:
+    (number,), (epoch,) = system.sql(
+        "select producer from zerotail.producer where name = %s "
+        "union all (select epoch from zerotail.epoch order by epoch desc limit 1)",
+        f"cards-{system.name}",
+    )
+    serial = system.inserted.get(("cards", 0), 0) + 1
+    sent, changed = (json.dumps({"account": "account 1", "amount": amount}).encode() for amount in (1, 1000))
+    header = encode(Header(Epoch(epoch), ProducerNumber(number), Serial(serial), digest_of(sent)))
+    topic = TopicAtSite(system.lab, system.topic, system.partitions)
+    topic.write([Kept(0, changed, [(HEADER_NAME, header)])])
+
+    one = _stopped_at(system, serial)
+    assert f"digest {digest_of(changed).hex()}, not {digest_of(sent).hex()}" in one["reason"]
+    # The topic made anew is filled from the database, with what was really instructed.
+    topic.make_anew()
+    assert system.insert_value("cards", 0, sent) == serial
+    assert _decide(system, "retry", one) == 0
+    system.wait_until_all_arrived()
+    system.require_exactly_once()
 
 
 def _require_that_a_drill_would_find_the_chain_whole(system: Running) -> None:
