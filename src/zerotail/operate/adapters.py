@@ -25,6 +25,7 @@ from zerotail.config import Configuration
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, topic_at
 from zerotail.core.identity import Epoch, Lsn, SiteName
+from zerotail.core.standby import written
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.flow.stage import Stage
@@ -237,7 +238,7 @@ class BadDayAdapters(SiteAdapters):
         """The epoch is gated either way: nothing leaves before the standby has it, however commits return."""
         if not isinstance(answer, ports.Done):
             reason = answer.reason if isinstance(answer, ports.Refused) else "the database does not answer"
-            names = f"FIRST 1 ({self._configuration.other_site(site)})"
+            names = written(self._configuration.other_site(site))
             by_hand = f"alter system set synchronous_standby_names = '{names}'; select pg_reload_conf();"
             self._notes.remark(
                 f"commits of {site} still wait for no standby, {reason}; the gate holds, by hand: {by_hand}"

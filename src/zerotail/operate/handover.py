@@ -72,6 +72,8 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
             why="\n".join(told),
             tries=(f"zerotail rejoin plan --site {target}",),
         )
+    world.require_rights(source)
+    world.require_rights(target, promotes=configuration.takeover.promote is None)
     require_command(configuration.takeover.stop, "stop")
     require_command(configuration.takeover.attach, "attach")
     view = SiteView(target, numbers[target], here.standing.lineage, here.standing.timeline)

@@ -42,7 +42,9 @@ def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> P
     attached = seen is not None and follows(seen, there)
     steps: list[str] = []
     needs: list[str] = []
+    world.require_rights(active)
     if not attached:
+        world.require_rights(site)
         require_command(configuration.takeover.attach, "attach")
         if seen is None:
             needs.append(f"--accept-lost-database {site}")

@@ -80,6 +80,7 @@ def plan_takeover(
             tries=(f"--accept-unfenced-site {other}", f"--accept-lost-site {other}"),
         )
     standing, numbers = world.require(site).standing, world.require_numbers(site)
+    world.require_rights(site, promotes=configuration.takeover.promote is None)
     view = SiteView(site, numbers[site], standing.lineage, standing.timeline)
     alone = statements.lost_site is not None
     if alone:

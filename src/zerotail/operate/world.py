@@ -17,6 +17,7 @@ from zerotail.postgres.connection import CANCELLED, LETS_NOBODY_IN
 from zerotail.postgres.failover import observe_site
 from zerotail.postgres.holding import Holding, read_holding
 from zerotail.postgres.lineage import NO_EPOCH
+from zerotail.postgres.rights import MissingRight, missing_rights
 from zerotail.postgres.transaction import Session
 
 _CONNECT_SECONDS = 2.0
@@ -34,6 +35,8 @@ class World:
     """Of copies that say `exposed` of another site's epoch: what they hold."""
     silence: Mapping[SiteName, ZerotailError] = field(default_factory=dict)
     """Of those that are None: what is known of the reason."""
+    lacks: Mapping[SiteName, tuple[MissingRight, ...]] = field(default_factory=dict)
+    """What whoever asks may not do there, of all that an act may need."""
 
     def of(self, site: SiteName) -> ports.SiteObserved | None:
         """What a site says, if it answers."""
@@ -78,6 +81,19 @@ class World:
             )
         require_known_sites(self.sites, seen.numbers)
         return seen.numbers
+
+    def require_rights(self, *sites: SiteName, promotes: bool = False) -> None:
+        """`Refused` with the statements to type unless whoever asks may do at these sites what an act does there."""
+        for site in sites:
+            lacks = [one for one in self.lacks.get(site, ()) if promotes or not one.to_promote]
+            if lacks:
+                grants = dict.fromkeys(f"{one.grant};    # in SQL, as a superuser at the primary" for one in lacks)
+                raise Refused(
+                    f"the user of {site}'s dsn may not {' or '.join(one.what for one in lacks)}, as this act has to.",
+                    code="ZT459",
+                    why="It would end in the middle. A standby takes no grants: its primary passes them on to it.",
+                    tries=tuple(grants),
+                )
 
     def is_live(self, site: SiteName) -> bool:
         """Whether a site answers, and is live by what its own database says."""
@@ -132,6 +148,7 @@ def observe_world(configuration: Configuration) -> World:
         {site: one.seen for site, one in seen.items()},
         {site: one.holding for site, one in seen.items() if one.holding is not None},
         {site: one.silence for site, one in seen.items() if one.silence is not None},
+        {site: one.lacks for site, one in seen.items()},
     )
 
 
@@ -140,6 +157,7 @@ class _Observed:
     seen: ports.SiteObserved | None = None
     holding: Holding | None = None
     silence: ZerotailError | None = None
+    lacks: tuple[MissingRight, ...] = ()
 
 
 def _observe(site: SiteName, dsn: str) -> _Observed:
@@ -150,11 +168,13 @@ def _observe(site: SiteName, dsn: str) -> _Observed:
             return _Observed(silence=_not_ours(site, seen.reason))
         if not isinstance(seen, ports.SiteObserved):
             return _Observed(silence=database.lost)
+        found = database.read(missing_rights)
+        lacks = found if isinstance(found, tuple) else ()
         row = seen.standing.lineage.current
         if row.durability is Durability.GATED or row.site == site:
-            return _Observed(seen)
+            return _Observed(seen, lacks=lacks)
         holding = database.read(read_holding)
-        return _Observed(seen, holding if isinstance(holding, Holding) else None)
+        return _Observed(seen, holding if isinstance(holding, Holding) else None, lacks=lacks)
     except Refused as missing_right:
         return _Observed(silence=missing_right)
     finally:

@@ -17,6 +17,7 @@ from typing import Literal
 
 from zerotail.core.gate import Asker, Gate, GateAnswer, decide
 from zerotail.core.identity import Epoch, Lsn, Timeline
+from zerotail.core.standby import Follower
 from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection, connect, one_row, snapshot
 from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
@@ -24,6 +25,7 @@ from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.owed import Backlog, read_backlogs
 from zerotail.postgres.position import read_position
 from zerotail.postgres.process import ProcessSeen, read_reports
+from zerotail.postgres.rights import MissingRight, missing_rights
 from zerotail.postgres.site import read_numbers
 from zerotail.postgres.transaction import session_within
 
@@ -44,7 +46,7 @@ select pg_is_in_recovery(),
 _FOLLOWERS = """
 select application_name, state, sync_state,
        greatest(pg_current_wal_flush_lsn() - coalesce(flush_lsn, '0/0'::pg_lsn), 0)::bigint
-  from pg_stat_replication where state <> 'backup' order by application_name
+  from pg_stat_replication where state is distinct from 'backup' order by application_name
 """
 _EPOCH = """
 select epoch, site, timeline, durability, phase, opened_at, operator from zerotail.epoch order by epoch desc limit 1
@@ -107,16 +109,6 @@ select producer.name, request.partition, request.serial, request.number
  order by producer.name, request.partition
 """
 _SET_ASIDE = "select count(*) from zerotail.set_aside where decision = ''"
-
-
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """A standby as its primary sees it."""
-
-    name: str
-    state: str
-    sync_state: str
-    behind_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +179,14 @@ class DatabaseLook:
     replay_seconds: float | None
     """How far a standby's tables are behind the log that it has."""
     followers: tuple[Follower, ...]
+    waits_for: str
+    """Of a primary: its `synchronous_standby_names`."""
     position: Lsn
     """Of a primary: behind everything that was read."""
     books: Books | None
     """None when the tables are not there."""
+    lacks: tuple[MissingRight, ...] = ()
+    """What whoever asks could not do here in an act."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +246,10 @@ def _look(connection: Connection) -> DatabaseLook:
         follows=follows,
         replay_seconds=replay_seconds,
         followers=() if standby else tuple(Follower(*row) for row in connection.execute(_FOLLOWERS.encode())),
+        waits_for="" if standby else one_row(connection, "show synchronous_standby_names")[0],
         position=Lsn(0) if standby else read_position(connection),
         books=books,
+        lacks=missing_rights(connection) if has_tables else (),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from zerotail.core.standby import slot_of
 from zerotail.deadline import Deadline
 from zerotail.errors import Unfinished
 from zerotail.postgres.connection import session
@@ -53,12 +54,15 @@ def copy_primary(
 ) -> None:
     """Fill the empty folder `data` with a copy of the primary that follows it under the name `standby`.
 
+    The slot that keeps the log for it has that name, too, as far as a slot may have it.
+
     Without `sync` the copy is not forced to disk: enough where only processes are killed, never the machine.
     """
-    _drop_idle_slot(source_dsn, standby, deadline)
+    slot = slot_of(standby)
+    _drop_idle_slot(source_dsn, slot, deadline)
     programs.run(
         "pg_basebackup",
-        *("-D", data, "-X", "stream", "-c", "fast", "-R", "-C", "-S", standby),
+        *("-D", data, "-X", "stream", "-c", "fast", "-R", "-C", "-S", slot),
         *(() if sync else ("--no-sync",)),
         *("-d", f"{source_dsn} application_name={standby}"),
         deadline=deadline,
@@ -67,11 +71,11 @@ def copy_primary(
         settings.write("synchronous_standby_names = ''\n")
 
 
-def _drop_idle_slot(source_dsn: str, standby: str, deadline: Deadline) -> None:
+def _drop_idle_slot(source_dsn: str, slot: str, deadline: Deadline) -> None:
     """A slot left by an earlier life of this standby would hold back the primary's log for nobody."""
     query = b"select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s and not active"
     with session(source_dsn, deadline) as primary:
-        primary.execute(query, (standby,))
+        primary.execute(query, (slot,))
 
 
 def _last_line(text: str) -> str:

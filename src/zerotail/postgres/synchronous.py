@@ -6,14 +6,17 @@ The setting says what commits wait for; it proves nothing about any row (see `ga
 
 from __future__ import annotations
 
+from psycopg import sql
+
+from zerotail.core.standby import written
 from zerotail.deadline import Deadline, wait_until
 from zerotail.postgres.connection import Connection, one_row
 
 
 def set_synchronous_standby(connection: Connection, standby: str | None) -> None:
     """Let commits wait for this standby, or for nobody; in force when this returns."""
-    names = f"FIRST 1 ({standby})" if standby else ""
-    connection.execute(f"alter system set synchronous_standby_names = '{names}'".encode())
+    names = written(standby) if standby else ""
+    connection.execute(sql.SQL("alter system set synchronous_standby_names = {}").format(names))
     connection.execute("select pg_reload_conf()")
 
     # The reload is a signal; every session sees it at its own next statement.

@@ -36,6 +36,8 @@ class Expected:
     """Of every stage."""
     stalled_after_seconds: Mapping[str, float]
     holds_when_exposed: bool
+    promotes: bool = True
+    """Whether a takeover promotes by `pg_promote`."""
 
 
 def conclude(
@@ -49,6 +51,7 @@ def conclude(
         find_teller(sites),
         next((site for site in sites if site.name == name), None),
         next((site for site in sites if name and site.name != name), None),
+        expected.promotes,
     )
     stages = tuple(_stages(seen, expected, at))
     answer, reasons = judge(seen)

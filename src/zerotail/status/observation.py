@@ -120,6 +120,7 @@ def _expected(configuration: Configuration) -> Expected:
         {name: configuration.topics[stage.consumes].partitions for name, stage in stages.items()},
         {name: stage.stalled_after.total_seconds() for name, stage in stages.items()},
         configuration.takeover.exposed == "hold",
+        configuration.takeover.promote is None,
     )
 
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.gate import Gate
-from zerotail.postgres.look import Books, EpochSeen, GateLook
+from zerotail.core.standby import read_waiting, why_commits_hang, written
+from zerotail.postgres.look import Books, DatabaseLook, EpochSeen, GateLook
 from zerotail.status.answers import SiteAnswers, Unanswered, find_active
 
 Answer = Literal["ready", "not ready", "unknown"]
@@ -26,6 +27,8 @@ class Seen:
     """The site of the epoch in force, whether it answers or not."""
     other: SiteAnswers | None
     """Where a takeover would go."""
+    promotes: bool = True
+    """Whether a takeover promotes by `pg_promote`, and not by a command of the user's own."""
 
     @property
     def books(self) -> Books | None:
@@ -57,8 +60,12 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
         reasons.append(f"{why_silent(active)}; {what}")
     elif not gate_is_open(seen):
         reasons.append(why_gate_is_closed(seen))
+    else:
+        reasons += _why_commits_are_not_safe(active.look, active.name, other.name)
     if other.look is None:
         reasons.append(why_silent(other))
+    else:
+        reasons += _why_rights_are_missing(other.look, other.name, promotes=seen.promotes)
     if epoch.phase == Phase.OPENED.value:
         reasons.append(f"epoch {epoch.epoch} is opened and not live yet")
     if isinstance(other.brokers, Unanswered) or other.brokers == 0:
@@ -68,6 +75,25 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
         return "ready", ()
     unknown = active.look is None and other.look is not None and not seen.exposed
     return "unknown" if unknown else "not ready", tuple(dict.fromkeys(reasons))
+
+
+def _why_commits_are_not_safe(primary: DatabaseLook, active: str, other: str) -> Iterator[str]:
+    """What a commit would meet now: it must wait for the other site, and it must return."""
+    if primary.books and primary.books.epoch and primary.books.epoch.durability == Durability.EXPOSED.value:
+        return
+    wanted = f"alter system set synchronous_standby_names = '{written(other)}'; select pg_reload_conf();"
+    if read_waiting(primary.waits_for) is None:
+        yield f"commits of {active} wait for nobody: {wanted}"
+    elif any(follower.state is None for follower in primary.followers):
+        yield f"{active} hides who follows: grant pg_read_all_stats to zerotail_reader, zerotail_operator;"
+    elif hang := why_commits_hang(primary.waits_for, primary.followers):
+        yield f"every commit of {active} hangs: {hang}; by the name of {other}: {wanted}"
+
+
+def _why_rights_are_missing(standby: DatabaseLook, site: str, *, promotes: bool) -> Iterator[str]:
+    for one in standby.lacks:
+        if promotes or not one.to_promote:
+            yield f"the user of {site}'s dsn may not {one.what} in a takeover: {one.grant};"
 
 
 def _why_acts_are_refused(seen: Seen) -> Iterator[str]:

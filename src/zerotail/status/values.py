@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from zerotail.postgres.look import Follower, RequestSeen
+from zerotail.core.standby import Follower
+from zerotail.postgres.look import RequestSeen
 from zerotail.postgres.process import ProcessSeen
 
 

@@ -10,9 +10,11 @@ import pytest
 from zerotail.cli.status_shown import first_line, status_lines
 from zerotail.core.gate import Gate, GateAnswer
 from zerotail.core.identity import ChannelName, EmissionNumber, Epoch, Lsn, PartitionNumber, StageName, Timeline
+from zerotail.core.standby import Follower
 from zerotail.postgres.look import Books, DatabaseLook, EpochSeen, GateLook, HeadSeen
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.process import ProcessSeen
+from zerotail.postgres.rights import MissingRight
 from zerotail.status.answers import SiteAnswers, Unanswered
 from zerotail.status.conclusion import Expected, conclude
 from zerotail.status.values import StageStatus, Status
@@ -23,8 +25,9 @@ NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=timezone(timedelta(hours=1)))
 EPOCH = EpochSeen(256, "east", 1, "gated", "live", NOON, "")
 HEAD = HeadSeen("settle", 0, 6, 250, 0.5, 0, None, 0.0)
 BOOKS = Books(EPOCH, (HEAD,), (), (), (), (), frozenset({"east", "west"}))
-PRIMARY = DatabaseLook("primary", 1, 1, False, None, (), Lsn(1000), BOOKS)
-STANDBY = DatabaseLook("standby", 1, 0, True, 0.0, (), Lsn(0), BOOKS)
+FOLLOWER = Follower("west", "streaming", "sync", 0)
+PRIMARY = DatabaseLook("primary", 1, 1, False, None, (FOLLOWER,), "FIRST 1 (west)", Lsn(1000), BOOKS)
+STANDBY = DatabaseLook("standby", 1, 0, True, 0.0, (), "", Lsn(0), BOOKS)
 ANSWER = GateAnswer(True, 1, Timeline(1), Epoch(256), Lsn(1000))
 OPEN = GateLook(Gate.OPEN, ANSWER, 0)
 SILENT = Unanswered(NOON, "no answer within 1 s")
@@ -73,6 +76,40 @@ def test_a_closed_gate_says_why_and_that_emission_stands(verdict: Gate, answer: 
     assert (status.answer, status.reasons) == ("not ready", (sentence,))
     assert status.troubles == (f"emission stands: gate closed: {sentence}; nothing is owed",)
     assert status.gate.open is False
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "followers", "sentence"),
+    [
+        ("", (FOLLOWER,), "commits of east wait for nobody: alter system set synchronous_standby_names = "),
+        (
+            "FIRST 1 (lyon)",
+            (replace(FOLLOWER, sync_state="async"),),
+            "every commit of east hangs: synchronous_standby_names is FIRST 1 (lyon), and west is streaming and async",
+        ),
+        ("FIRST 2 (west, south)", (FOLLOWER,), "every commit of east hangs: "),
+        ("west", (replace(FOLLOWER, state="catchup"),), "every commit of east hangs: "),
+        ("west", (), "every commit of east hangs: synchronous_standby_names is west, and nobody follows"),
+        ("west", (Follower("west", None, None, 0),), "east hides who follows: grant pg_read_all_stats to "),
+    ],
+)
+def test_ready_says_that_a_commit_would_be_acknowledged_now(
+    waits_for: str, followers: tuple[Follower, ...], sentence: str
+) -> None:
+    status = concluded(east=replace(PRIMARY, waits_for=waits_for, followers=followers))
+    assert status.answer == "not ready"
+    assert status.reasons[0].startswith(sentence)
+
+
+def test_ready_says_that_whoever_asks_could_take_over_now() -> None:
+    promote = MissingRight("promote a standby", "grant execute on function pg_promote(boolean, integer) to ada")
+    west = replace(STANDBY, lacks=(promote,))
+    status = concluded(west=west)
+    assert (status.answer, status.reasons) == (
+        "not ready",
+        (f"the user of west's dsn may not promote a standby in a takeover: {promote.grant};",),
+    )
+    assert concluded(west=west, expected=replace(EXPECTED, promotes=False)).answer == "ready"
 
 
 def test_what_waits_behind_a_closed_gate_is_counted() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from zerotail.audit.facts import DatabaseFacts, NotSeen, SettingOverride
 from zerotail.audit.rule import AnyRule, Rule, Violation
+from zerotail.core.standby import quoted, slot_of
 
 _PSQL = 'psql "{address}"'
 _ALTER = f"{_PSQL} -c 'alter system set {{setting}} = {{value}}' -c 'select pg_reload_conf()'"
@@ -57,7 +58,8 @@ def _quoted(name: str | None) -> str:
 
 def _waits_for_nobody(database: DatabaseFacts) -> Iterator[Violation]:
     if not database.is_standby and not database.settings["synchronous_standby_names"].strip():
-        name = database.followers[0].name if database.followers else "STANDBY"
+        # Quotes are doubled: the repair gives the value as an identifier, between a shell's single quotes.
+        name = quoted(database.followers[0].name).replace('"', '""') if database.followers else "STANDBY"
         yield Violation(database.settings.shown("synchronous_standby_names"), {"standby": name})
 
 
@@ -92,7 +94,7 @@ def _no_slot(database: DatabaseFacts) -> Iterator[Violation]:
         raise NotSeen("pg_stat_replication hides the standbys from this user: grant pg_read_all_stats")
     for one in database.followers:
         if not one.has_slot:
-            yield Violation(f"standby {one.name} follows without a slot", {"slot": one.name})
+            yield Violation(f"standby {one.name} follows without a slot", {"slot": slot_of(one.name)})
 
 
 def _bad_slot(database: DatabaseFacts) -> Iterator[Violation]:

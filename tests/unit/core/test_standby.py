@@ -1,0 +1,54 @@
+"""How a standby goes by, and whether those that commits wait for are there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zerotail.config.scalar import LONGEST_NAME, NAME_PATTERN
+from zerotail.core.standby import Follower, Waiting, read_waiting, slot_of, why_commits_hang, written
+
+pytestmark = pytest.mark.fast
+
+names = st.from_regex(NAME_PATTERN, fullmatch=True).map(lambda name: name[:LONGEST_NAME])
+
+
+@given(names | st.text(min_size=1))
+def test_what_is_written_is_read_as_the_same_name(name: str) -> None:
+    assert read_waiting(written(name)) == Waiting(1, (name,))
+
+
+@given(names)
+def test_a_slot_takes_the_name(name: str) -> None:
+    assert re.fullmatch(r"[a-z0-9_]{1,63}", slot_of(name))
+
+
+def test_names_that_are_plain_stay_as_they_are() -> None:
+    assert (written("west"), slot_of("west")) == ("FIRST 1 (west)", "west")
+
+
+@pytest.mark.parametrize(
+    ("setting", "waiting"),
+    [
+        ("", None),
+        ("  ", None),
+        ("west", Waiting(1, ("west",))),
+        ("*", Waiting(1, ("*",))),
+        ("2 (a, b, c)", Waiting(2, ("a", "b", "c"))),
+        ("first 2(a,b)", Waiting(2, ("a", "b"))),
+        ('ANY 1 ( "a ""b""" , c )', Waiting(1, ('a "b"', "c"))),
+        ('"FIRST 3 (x)", y', Waiting(1, ("FIRST 3 (x)", "y"))),
+    ],
+)
+def test_every_form_of_the_setting_is_read(setting: str, waiting: Waiting | None) -> None:
+    assert read_waiting(setting) == waiting
+
+
+def test_as_many_as_are_asked_for_have_to_confirm() -> None:
+    one, two = (Follower(name, "streaming", "quorum", 0) for name in ("a", "b"))
+    assert why_commits_hang("ANY 2 (a, b)", [one, two]) is None
+    assert why_commits_hang("ANY 2 (a, b)", [one]) is not None
+    assert why_commits_hang("", []) is None
