@@ -332,7 +332,7 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
     for stage in world.topology.stages:
         topic = topic_at(stage.topic, standing.rejoined.get(other.site))
         log = world.logs.get((other.site, topic, stage.partition))
-        if log is None or log.first:
+        if log is None or log.first or log.lost:
             continue  # where the beginning was deleted, only repeats may be left of what stood there
         places = {}
         for segment in other.table("segments").get((stage.name, stage.partition), ()):
@@ -352,7 +352,7 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
                 continue
             if position < last:
                 return [Violation("S13", f"{topic} at {other.site} is not in the order of the journal")]
-            if last >= 0 and position > last + 1 and not log.lost_tail:
+            if last >= 0 and position > last + 1:
                 return [Violation("S13", f"{topic} at {other.site} leaves out position {last + 1}")]
             last = position
     return []

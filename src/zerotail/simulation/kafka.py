@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from zerotail.core.admission import FOREIGN
 from zerotail.core.head import Hint
 from zerotail.core.identity import Epoch, Offset, ProducerNumber, Serial
+from zerotail.core.record import digest_of
 from zerotail.ports import Batch, LogEnd
 
 
@@ -24,8 +25,9 @@ class Stored(NamedTuple):
     value: bytes
 
 
-FOREIGN_RECORD = Stored(FOREIGN, Serial(0), Epoch(0), b"", b"[0, 1]")
-"""A record of somebody who writes to the topic without our header."""
+_STRANGE = b"[0, 1]"
+FOREIGN_RECORD = Stored(FOREIGN, Serial(0), Epoch(0), digest_of(_STRANGE), _STRANGE)
+"""A record of somebody who writes to the topic without our header; its digest alone would let it pass."""
 
 _OTHER_BYTES = b"[2, 1000]"
 
@@ -35,14 +37,14 @@ _EMPTY = Batch((), (), (), (), ())
 class Log:
     """One partition of one topic at one site."""
 
-    __slots__ = ("first", "identity", "lost_tail", "records", "spoils")
+    __slots__ = ("first", "identity", "lost", "records", "spoils")
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.first = 0
-        self.lost_tail = False
-        """Whether records were lost from the end at some time: a writer that had looked just before leaves
-        a hole.
+        self.lost = False
+        """Whether records were lost from the end, or all of them, at some time: a writer that had looked just before
+        goes on behind an end that is not there any more, in front of whoever fills in what is missing.
         """
         self.spoils = False
         """Whether the next record comes to lie here with other bytes than were sent, under the header that it has."""
@@ -75,7 +77,7 @@ class Log:
         """Lose the last records, as after an unclean election."""
         if count:
             del self.records[-count:]
-            self.lost_tail = True
+            self.lost = True
 
     def retain(self, count: int) -> None:
         """Delete the oldest records."""
@@ -85,6 +87,7 @@ class Log:
 
     def wipe(self, identity: str) -> None:
         """Lose everything: the topic is made anew."""
+        self.lost = self.lost or self.end > 0
         self.identity = identity
         self.first = 0
         self.records = []

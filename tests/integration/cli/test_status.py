@@ -176,7 +176,7 @@ def test_a_stopped_and_a_silent_process_are_said(watched: Watched) -> None:
 
 
 def test_a_stall_is_said_after_the_stages_own_limit(lab: Layout, tmp_path: Path) -> None:
-    watched = make_watched(lab, tmp_path, stalled_after="3s")
+    watched = make_watched(lab, tmp_path, stalled_after="8s")
     watched.submit(5, seconds_ago=1)
     assert "is stalled" not in watched.status()[0].out
 
