@@ -56,3 +56,8 @@ class Broken(ZerotailError):
     """An invariant does not hold. Going on could send something twice or leave something out."""
 
     exit_code = 70
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

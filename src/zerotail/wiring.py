@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from random import random
 from threading import Event
 from typing import Any, TypeVar
 
 from zerotail import ports
 from zerotail.channel.http import HttpReceiver
 from zerotail.channel.receiver import Receiver
+from zerotail.core.backoff import pause_before
 from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
@@ -148,21 +150,43 @@ def shared_adapters(settings: AdapterSettings) -> SiteAdapters:
     return SiteAdapters(settings)
 
 
+class Backoff:
+    """The pauses of one lane before something is tried again: longer each time, until it goes well."""
+
+    def __init__(self, draw: Callable[[], float] = random) -> None:
+        self._draw = draw
+        self._attempt = 0
+
+    def next_seconds(self) -> float:
+        """So long to wait now."""
+        self._attempt += 1
+        return pause_before(self._attempt, self._draw())
+
+    def went_well(self) -> None:
+        """The next pause is a short one."""
+        self._attempt = 0
+
+
 def run_to_end(story: ports.Story[T], adapters: SiteAdapters) -> T:
     """Run a story that never pauses, such as one micro-batch."""
     return drive(story, adapters, Event())
 
 
 def drive(
-    story: ports.Story[T], adapters: SiteAdapters, stop: Event, heed: Callable[[str], None] = lambda _reason: None
+    story: ports.Story[T],
+    adapters: SiteAdapters,
+    stop: Event,
+    heed: Callable[[str], None] = lambda _reason: None,
+    backoff: Backoff | None = None,
 ) -> T:
     """Run a story to its end; `Stopped` when it was asked to end before, between two effects.
 
     `heed` hears why the story pauses, and an empty text when something was sent: what it reads and asks in between does
-    not show yet that it goes on.
+    not show yet that it goes on. `backoff` may be older than the story: one that starts again in vain is not faster.
     """
     answer: Any = None
     idle = 0
+    backoff = backoff or Backoff()
     while not stop.is_set():
         try:
             effect = story.send(answer)
@@ -172,12 +196,16 @@ def drive(
         if isinstance(effect, ports.Pause):
             heed(effect.reason)
             idle = idle + 1 if effect.idle else 0
-            stop.wait(_PAUSE_SECONDS if idle <= _SHORT_PAUSES else _IDLE_SECONDS)
+            if effect.retries:
+                stop.wait(backoff.next_seconds())
+            else:
+                stop.wait(_PAUSE_SECONDS if idle <= _SHORT_PAUSES else _IDLE_SECONDS)
             answer = None
         else:
             answer = adapters.carry_out(effect)
             if isinstance(effect, _SENDS) and isinstance(answer, ports.Accepted | ports.Done):
                 heed("")
+                backoff.went_well()
                 idle = 0
     story.close()
     raise Stopped

@@ -4,7 +4,9 @@
    nothing about what was on its way: `Indefinite`. So does 503, which something in between may have said.
 2. A kept connection that the other side has closed meanwhile is noticed before a request is written to it, and
    replaced; otherwise every pause of a receiver that remembers nothing would leave a doubt.
-3. Any answer that is not of the protocol is no answer.
+3. Any answer that is not of the protocol is no answer. A redirect is none, either: what stands behind it was not asked,
+   and what answered may have done its work (303 is what a server says that has).
+4. An answer has a last byte and a deadline (`bounded.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from zerotail.channel.bounded import BoundedConnection, BoundedTlsConnection
 from zerotail.channel.receiver import ClaimAnswer, SendAnswer
 from zerotail.core.identity import EmissionNumber, Epoch, SiteName
 from zerotail.core.receiver import Welcome
-from zerotail.errors import ZerotailError
+from zerotail.deadline import Deadline
+from zerotail.errors import ZerotailError, first_line
 from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
@@ -147,19 +151,22 @@ def _conclude(effect: SendEmissions, answer: _BatchAnswer) -> SendAnswer:
     if _OLDER in answer.verdicts:
         return Superseded(answer.highest.epoch if answer.highest else effect.epoch)
     if len(answer.verdicts) != len(effect.values):
-        return Indefinite()
+        return Indefinite(f"it answered {len(answer.verdicts)} verdicts to {len(effect.values)} messages")
     if _HAS_ITS_EFFECT.issuperset(answer.verdicts):
         return Accepted(effect.last)
-    return Indefinite() if answer.last_accepted is None else OutOfOrder(answer.last_accepted)
+    if answer.last_accepted is None:
+        return Indefinite("it refused messages and did not say where it stands")
+    return OutOfOrder(answer.last_accepted)
 
 
 def _declined(said: _Said) -> Refused | Indefinite:
     """What a status that is not of the protocol means: a fault of the request is certain, anything else is not."""
-    if HTTPStatus.MULTIPLE_CHOICES <= said.status < HTTPStatus.INTERNAL_SERVER_ERROR and (
-        said.status not in _SAYS_NOTHING
-    ):
-        return Refused(f"the receiver answered {said.status}")
-    return Indefinite()
+    status = said.status
+    if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _SAYS_NOTHING:
+        return Refused(f"it answered {status}")
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return Indefinite(f"it answered {status}, a redirect, which is not followed")
+    return Indefinite(f"it answered {status}, with nothing that the protocol knows")
 
 
 def _decode(said: _Said, form: type[T]) -> T | None:
@@ -183,24 +190,25 @@ class _Wire:
         self._headers: Mapping[str, str] = {}
         self._timeout_seconds = timeout_seconds
         self._tls = tls
-        self._connection: http.client.HTTPConnection | None = None
+        self._connection: BoundedConnection | None = None
 
     def post(self, content: dict[str, Any], flags: Mapping[str, str] = _NONE) -> _Said | Unreachable | Indefinite:
         """Post one request and read its answer to the end."""
         body = msgspec.json.encode(content)
         try:
             connection = self._connected()
-        except (OSError, ZerotailError):  # also of a file with a secret in it, which is replaced just now
+        except (OSError, ZerotailError) as error:  # also of a file with a secret in it, which is replaced just now
             self.close()
-            return Unreachable()
+            return Unreachable(f"no connection: {first_line(error)}")
         try:
             headers = {"Content-Type": "application/json", **flags, **self._headers}
+            connection.deadline = Deadline.after(self._timeout_seconds)
             connection.request("POST", self._target, body, headers)
             response = connection.getresponse()
             return _Said(response.status, response.read())
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as error:
             self.close()
-            return Indefinite()
+            return Indefinite(f"no whole answer came: {first_line(error)}")
 
     def close(self) -> None:
         """End the connection."""
@@ -212,7 +220,7 @@ class _Wire:
     def _target(self) -> str:
         return (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
 
-    def _connected(self) -> http.client.HTTPConnection:
+    def _connected(self) -> BoundedConnection:
         if self._connection is not None and not _is_open(self._connection):
             self.close()
         if self._connection is None:
@@ -221,15 +229,15 @@ class _Wire:
             self._connection.connect()
         return self._connection
 
-    def _new_connection(self) -> http.client.HTTPConnection:
+    def _new_connection(self) -> BoundedConnection:
         host, port, patience = self._url.hostname or "", self._url.port, self._timeout_seconds
         if self._url.scheme == "https":
             context = self._tls or ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=patience, context=context)
-        return http.client.HTTPConnection(host, port, timeout=patience)
+            return BoundedTlsConnection(host, port, timeout=patience, context=context)
+        return BoundedConnection(host, port, timeout=patience)
 
 
-def _is_open(connection: http.client.HTTPConnection) -> bool:
+def _is_open(connection: BoundedConnection) -> bool:
     """Whether a kept connection can be used: between two requests, anything to read can only be its end."""
     if connection.sock is None:
         return False

@@ -55,6 +55,11 @@ from zerotail.ports import (
 MESSAGES_PER_READ = 20_000
 """The outbox is packed by segment: reading it for each batch would unpack a long segment again and again."""
 
+TAKES_NOTHING = "the receiver takes nothing"
+NOT_SAID = "the receiver did not say whether it arrived"
+NO_WELCOME = "the receiver does not answer"
+NEWER_SENDER = "the receiver has met a newer sender of this epoch, which is not known here"
+_MOST_REASON = 200
 HELD = "the epoch is exposed, and takeover.exposed is hold"
 """Why nothing leaves although nobody was asked."""
 
@@ -152,19 +157,21 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
                 return End.SUPERSEDED
             return Resume(EmissionNumber(answer.last + 1), resume.doubtful_until)
         case Superseded():
-            return End.SUPERSEDED
+            if (yield from _is_replaced(sender, claim, answer)):
+                return End.SUPERSEDED
+            return End.OUT_OF_STEP
         case Conflicting():
             raise _conflict(sender.lane, answer.number)
         case OutOfOrder():
             return End.OUT_OF_STEP
         case Unreachable() | Refused():
             # Nothing had an effect.
-            yield Pause("the receiver takes nothing")
+            yield Pause(_because(TAKES_NOTHING, answer), retries=True)
             return resume
         case _ if sender.receiver is ReceiverClass.R3:
             # Nobody knows whether it arrived: a new start finds the numbers in doubt, and lists them.
             return End.OUT_OF_STEP
-    yield Pause("nobody knows whether it arrived")
+    yield Pause(_because(NOT_SAID, answer), retries=True)
     return Resume(first, max(resume.doubtful_until, last))
 
 
@@ -215,8 +222,11 @@ def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:
         answer = yield ClaimAtReceiver(sender.lane, claim.epoch, claim.incarnation)
         while not isinstance(answer, Welcome):
             if isinstance(answer, Superseded):
-                return End.SUPERSEDED
-            yield Pause("the receiver does not answer")
+                if (yield from _is_replaced(sender, claim, answer)):
+                    return End.SUPERSEDED
+                yield Pause(NEWER_SENDER, retries=True)
+            else:
+                yield Pause(_because(NO_WELCOME, answer), retries=True)
             answer = yield ClaimAtReceiver(sender.lane, claim.epoch, claim.incarnation)
         welcome = answer
     listed = False
@@ -242,6 +252,24 @@ def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:
         if not isinstance(resume, Doubt):
             return resume
         yield Pause(f"messages {resume.first} to {resume.last} are in doubt")
+
+
+def _is_replaced(sender: Sender, claim: Claim, answer: Superseded) -> Story[bool]:
+    """Whether a receiver that says so is right: it has met a newer epoch, or the database a newer sender.
+
+    Who claims a higher start of the epoch that is our own, and is not known here, is not one of us.
+    """
+    if answer.epoch > claim.epoch:
+        return True
+    read = yield ReadLane(sender.lane, None, 0)
+    return isinstance(read, LaneRead) and not _still_ours(sender, claim, read)
+
+
+def _because(what: str, answer: object) -> str:
+    """With the reason, if one was given; it is somebody else's text."""
+    reason = getattr(answer, "reason", "")
+    said = " ".join(str(reason).split())[:_MOST_REASON]
+    return f"{what}: {said}" if said else what
 
 
 def _conflict(lane: Lane, number: EmissionNumber) -> Broken:

@@ -36,9 +36,13 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 class Unreachable(Result, frozen=True):
     """Nobody answered, and nothing happened."""
 
+    reason: str = ""
+
 
 class Indefinite(Result, frozen=True):
     """It may have happened or not."""
+
+    reason: str = ""
 
 
 class Refused(Result, frozen=True):
@@ -93,3 +97,5 @@ class Pause(Effect, frozen=True):
     reason: str
     idle: bool = False
     """Whether nothing holds it up: there is just no work."""
+    retries: bool = False
+    """Whether somebody is asked again behind it: more and more slowly, until it goes well."""

@@ -24,7 +24,7 @@ from psycopg import conninfo
 from psycopg.rows import TupleRow
 
 from zerotail.deadline import Deadline
-from zerotail.errors import Refused, Unavailable
+from zerotail.errors import Refused, Unavailable, first_line
 from zerotail.postgres import vigil
 from zerotail.postgres.vigil import cut_when_gone
 
@@ -154,8 +154,3 @@ def address_of(dsn: str) -> tuple[str, int]:
     known = conninfo.conninfo_to_dict(dsn)
     host = str(known.get("hostaddr") or known.get("host") or "localhost").split(",")[0]
     return host, int(str(known.get("port") or 5432).split(",")[0])
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, in one line."""
-    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -13,9 +13,11 @@ from typing import Any, NewType, TypeVar
 import psycopg
 from psycopg import sql
 
+from zerotail import errors
 from zerotail.core.emission import Lane
 from zerotail.core.identity import EmissionNumber, Epoch
 from zerotail.core.receiver import Welcome, find_unseen
+from zerotail.errors import first_line
 from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
@@ -56,9 +58,14 @@ def insert_into(table: str, *, drop_repeats: bool) -> Effect:
 def write(session: Session, work: Work[T]) -> T | Unreachable | Indefinite | Refused:
     """Carry out `work` in a database that is not ours: whatever it declines did not happen, and is no fault of ours."""
     try:
-        return session.write(work)
+        answer = session.write(work)
+    except errors.Refused as error:  # a right that is missing, or its row security
+        return Refused(error.message)
     except psycopg.DatabaseError as error:
-        return Refused(f"the receiver's database declined: {str(error).splitlines()[0]}")
+        return Refused(f"the receiver's database declined: {first_line(error)}")
+    if isinstance(answer, Unreachable | Indefinite) and session.lost is not None:
+        return type(answer)(session.lost.message)
+    return answer
 
 
 def claim(connection: Connection, effect: ClaimAtReceiver) -> Welcome | Superseded:

@@ -29,7 +29,7 @@ from psycopg.rows import TupleRow
 
 from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline
-from zerotail.errors import Unavailable
+from zerotail.errors import Unavailable, first_line
 from zerotail.ports import Indefinite, Refused, Result, Unreachable
 from zerotail.postgres.connection import (
     CANCELLED,
@@ -38,7 +38,6 @@ from zerotail.postgres.connection import (
     cancelled,
     connect,
     declined,
-    first_line,
     translated,
     where,
 )

@@ -37,7 +37,7 @@ from zerotail.running.parts import topic_channels
 from zerotail.running.prepare import adapter_settings, wait_until_active
 from zerotail.running.renewal import through_renewals
 from zerotail.running.report import Say, Tell
-from zerotail.wiring import SiteAdapters, Stopped, drive
+from zerotail.wiring import Backoff, SiteAdapters, Stopped, drive
 
 EXIT_CODES = {End.SUPERSEDED: 6, End.NOT_ACTIVE: 7}
 _BUG = 70
@@ -141,12 +141,17 @@ class Emitter:
     def _keep_driving(self, story: Callable[[], Story[End]], adapters: SiteAdapters, lane: Lane | None) -> End:
         """Drive a story, and again in each newer epoch of this site."""
         database = Session(self._settings.dsn, "zerotail emitter")
+        heed, backoff = self._heed(lane), Backoff()
+
+        def work() -> End:
+            ended = drive(story(), adapters, self._stop, heed, backoff)
+            if ended is End.OUT_OF_STEP:
+                heed(ended.value)
+            return ended
+
         try:
             return through_renewals(
-                lambda: database.read(read_standing),
-                self._site,
-                self._stop,
-                lambda: drive(story(), adapters, self._stop, self._heed(lane)),
+                lambda: database.read(read_standing), self._site, self._stop, work, backoff.next_seconds
             )
         finally:
             database.close()

@@ -17,15 +17,24 @@ from zerotail.ports import End, Standing
 _AGAIN_SECONDS = 0.2
 
 
-def through_renewals(look: Callable[[], object], site: SiteName, stop: Event, work: Callable[[], End]) -> End:
-    """Do `work` until it ends for good; `look` reads the site's standing, or something else when it cannot."""
+def through_renewals(
+    look: Callable[[], object],
+    site: SiteName,
+    stop: Event,
+    work: Callable[[], End],
+    out_of_step_seconds: Callable[[], float] = lambda: _AGAIN_SECONDS,
+) -> End:
+    """Do `work` until it ends for good; `look` reads the site's standing, or something else when it cannot.
+
+    Whoever is out of step begins again after `out_of_step_seconds`, asked each time.
+    """
     while True:
         began = _settled(look, site, stop)
         ended = work()
         now = _settled(look, site, stop)
         if ended is not End.OUT_OF_STEP and not _is_renewed(began, now, site):
             return ended
-        stop.wait(_AGAIN_SECONDS)
+        stop.wait(out_of_step_seconds() if ended is End.OUT_OF_STEP else _AGAIN_SECONDS)
 
 
 def _is_renewed(began: Standing | None, now: Standing | None, site: SiteName) -> bool:

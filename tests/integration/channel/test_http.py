@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Event, Thread
 
 import pytest
 from msgspec import structs
 
 from integration.channel.test_contract import batch, claim
 from support.outside import EAST, Judge, http_outside
+from zerotail.channel.bounded import MOST_ANSWER_BYTES
 from zerotail.channel.http import HttpReceiver
 from zerotail.config.secret import Keeper, Secret
 from zerotail.core.emission import Lane
@@ -66,8 +69,8 @@ def test_a_connection_that_cannot_be_made_has_carried_nothing(judge: Judge) -> N
     with answering(200, b"") as (url, _):
         pass
     with closing(HttpReceiver.at(url, EAST)) as sender:
-        assert sender.send(batch(LANE, 1, 1)) == Unreachable()
-        assert sender.claim(claim(LANE)) == Unreachable()
+        assert isinstance(sender.send(batch(LANE, 1, 1)), Unreachable)
+        assert isinstance(sender.claim(claim(LANE)), Unreachable)
 
 
 @pytest.mark.fast
@@ -85,7 +88,7 @@ def test_a_connection_that_cannot_be_made_has_carried_nothing(judge: Judge) -> N
 )
 def test_an_answer_that_is_not_of_the_protocol_says_nothing(status: int, body: bytes) -> None:
     with answering(status, body) as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
-        assert sender.send(batch(LANE, 1, 1)) == Indefinite()
+        assert isinstance(sender.send(batch(LANE, 1, 1)), Indefinite)
 
 
 @pytest.mark.fast
@@ -101,11 +104,80 @@ def test_what_is_sent_exposed_is_flagged_in_a_header(exposed_and_gated: tuple[Re
 
 
 @pytest.mark.fast
-@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
 def test_a_wrong_request_is_refused_with_its_status(status: int) -> None:
     with answering(status, b"") as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
-        assert sender.send(batch(LANE, 1, 1)) == Refused(f"the receiver answered {status}")
-        assert sender.claim(claim(LANE)) == Refused(f"the receiver answered {status}")
+        assert sender.send(batch(LANE, 1, 1)) == Refused(f"it answered {status}")
+        assert sender.claim(claim(LANE)) == Refused(f"it answered {status}")
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_says_nothing_of_what_was_sent(status: int) -> None:
+    with answering(status, b"") as (url, seen), closing(HttpReceiver.at(url, EAST)) as sender:
+        for answer in (sender.send(batch(LANE, 1, 1)), sender.claim(claim(LANE))):
+            assert isinstance(answer, Indefinite)
+            assert f"{status}, a redirect" in answer.reason
+    assert len(seen) == 2, "it was not followed"
+
+
+@contextmanager
+def _dripping(first: bytes, drop: bytes, every_seconds: float) -> Iterator[str]:
+    """A server that begins an answer and never ends it."""
+    stop = Event()
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                self.request.recv(100_000)
+                self.request.sendall(first)
+                while not stop.wait(every_seconds):
+                    self.request.sendall(drop)
+
+    server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        stop.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("first", "drop"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"X-More: x\r\n"),
+        (b"HTTP/1.1 200 OK\r\nX-More: ", b"x"),
+        (_CHUNKED, b"1\r\nx\r\n"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b"x"),
+        (b"", b""),
+    ],
+    ids=["headers", "one header", "chunks", "body", "nothing"],
+)
+def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(first: bytes, drop: bytes) -> None:
+    began = time.monotonic()
+    with _dripping(first, drop, 0.02) as url, closing(HttpReceiver(url, EAST, timeout_seconds=0.4)) as sender:
+        answer = sender.send(batch(LANE, 1, 1))
+    assert isinstance(answer, Indefinite)
+    assert "no whole answer" in answer.reason
+    assert time.monotonic() - began < 5.0
+
+
+@pytest.mark.fast
+def test_an_answer_without_an_end_is_not_kept_in_memory() -> None:
+    chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    with _dripping(_CHUNKED, chunk, 0.0) as url, closing(HttpReceiver(url, EAST, timeout_seconds=30.0)) as sender:
+        answer = sender.send(batch(LANE, 1, 1))
+    assert isinstance(answer, Indefinite)
+    assert f"more than {MOST_ANSWER_BYTES} bytes" in answer.reason
 
 
 @pytest.mark.servers
@@ -125,7 +197,7 @@ def test_a_lost_answer_is_resolved_by_the_next_claim(judge: Judge) -> None:
     with closing(outside.open(lane, 5.0)) as sender:
         sender.claim(claim(lane))
         judge.control.misbehave(lose_answers=1, deadline=Deadline.after(5))
-        assert sender.send(batch(lane, 1, 3)) == Indefinite()
+        assert isinstance(sender.send(batch(lane, 1, 3)), Indefinite)
         welcome = sender.claim(claim(lane, incarnation=2))
     assert isinstance(welcome, Welcome)
     assert welcome.last == 3
@@ -159,7 +231,7 @@ def test_headers_are_looked_up_for_each_connection_and_certificates_are_checked(
     tokens = iter(["first", "second", "third"])
     with answering(200, b'{"verdicts":["accepted"],"last_accepted":1}', tls=served) as (url, seen):
         with closing(HttpReceiver.at(url, EAST)) as stranger:
-            assert stranger.send(batch(LANE, 1, 1)) == Unreachable()
+            assert isinstance(stranger.send(batch(LANE, 1, 1)), Unreachable)
         with closing(
             HttpReceiver(
                 url,
@@ -182,7 +254,7 @@ def test_a_file_with_a_token_that_is_away_for_a_moment_has_carried_nothing(tmp_p
         answering(200, b'{"verdicts":["accepted"],"last_accepted":1}') as (url, seen),
         closing(HttpReceiver(url, EAST, headers=lambda: {"Authorization": token.reveal()})) as sender,
     ):
-        assert sender.send(batch(LANE, 1, 1)) == Unreachable()
+        assert isinstance(sender.send(batch(LANE, 1, 1)), Unreachable)
         (tmp_path / "token").write_text("new")
         (tmp_path / "token").chmod(0o600)
         assert sender.send(batch(LANE, 1, 1)) == Accepted(EmissionNumber(1))

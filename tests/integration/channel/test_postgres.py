@@ -61,6 +61,32 @@ def test_whatever_else_the_database_declines_holds_up_this_lane_only(outside: Ou
         assert sender.send(batch(lane, 1, 2)) == Accepted(EmissionNumber(2)), "and the next one is a new transaction"
 
 
+@pytest.mark.parametrize("way", ["no right", "row security"])
+def test_a_right_that_is_missing_there_is_an_answer_and_no_fault_of_ours(
+    outside: Outside, servers_outside: Layout, way: str
+) -> None:
+    lane, table = outside.lane(), f"closed_{way.replace(' ', '_')}"
+    place = dsn(servers_outside.database("outside"))
+    role = f"{table}_sender"
+    with session(place, Deadline.after(10)) as connection:
+        connection.execute(f"create role {role} login".encode())
+        connection.execute(f"create table {table} (number bigint)".encode())
+        connection.execute(f"grant select, insert, update on zerotail_receipt to {role}".encode())
+        if way == "row security":
+            connection.execute(f"grant insert on {table} to {role}".encode())
+            connection.execute(f"alter table {table} enable row level security".encode())
+    effect = Effect(f"insert into {table} values (%(number)s)".encode())
+    with closing(PostgresReceiver(make_conninfo(place, user=role), effect, receipts=True)) as sender:
+        sender.claim(claim(lane))
+        answer = sender.send(batch(lane, 1, 2))
+        assert isinstance(answer, Refused)
+        assert table in answer.reason
+        with session(place, Deadline.after(10)) as connection:
+            connection.execute(f"alter table {table} disable row level security".encode())
+            connection.execute(f"grant insert on {table} to {role}".encode())
+        assert sender.send(batch(lane, 1, 2)) == Accepted(EmissionNumber(2)), "and it goes on when it was given"
+
+
 def test_a_receipt_that_is_not_there_is_no_fault_of_ours(outside: Outside, servers_outside: Layout) -> None:
     lane = outside.lane()
     place = dsn(servers_outside.database("outside"))

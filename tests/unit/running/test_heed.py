@@ -6,8 +6,11 @@ from threading import Event
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zerotail import ports
+from zerotail.core.backoff import pause_before
 from zerotail.core.emission import Lane
 from zerotail.core.gate import Asker, Release
 from zerotail.core.identity import (
@@ -19,7 +22,7 @@ from zerotail.core.identity import (
     Timeline,
     epoch_of,
 )
-from zerotail.wiring import SiteAdapters, drive
+from zerotail.wiring import Backoff, SiteAdapters, drive
 
 pytestmark = pytest.mark.fast
 
@@ -95,3 +98,32 @@ def test_who_has_nothing_to_do_looks_less_often_until_it_has() -> None:
     assert len(set(waits[False])) == 1, "who is held up looks as often as ever"
     short = waits[False][0]
     assert waits[True] == [short] * 10 + [2.5 * short] * 10 + [short]
+
+
+def _refused(times: int) -> ports.Story[None]:
+    for _ in range(times):
+        yield ports.Pause("the receiver takes nothing", retries=True)
+    yield SEND
+    yield ports.Pause("the receiver takes nothing", retries=True)
+    yield ports.Pause("the gate is closed")
+
+
+def test_who_is_refused_tries_again_more_and_more_slowly_until_it_goes_well() -> None:
+    clock, accepted = Clock(), ports.Accepted(EmissionNumber(1))
+    drive(_refused(12), cast("SiteAdapters", Answers(accepted)), clock, backoff=Backoff(lambda: 0.0))
+    *retries, again, gate = clock.waited
+    assert retries == [min(5.0, 0.02 * 2**number) for number in range(12)]
+    assert (again, gate) == (0.02, 0.02)
+
+
+def test_a_story_that_starts_again_in_vain_is_not_faster() -> None:
+    clock, backoff = Clock(), Backoff(lambda: 0.0)
+    for _ in range(2):
+        drive(_refused(2), cast("SiteAdapters", Answers(ports.Unreachable())), clock, backoff=backoff)
+    assert max(clock.waited) == 0.02 * 2**5
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1))
+def test_a_pause_is_never_long_and_never_nothing(attempt: int, chance: float) -> None:
+    assert 0.01 <= pause_before(attempt, chance) <= 5.0
+    assert pause_before(attempt, chance) <= pause_before(attempt + 1, chance)
