@@ -26,7 +26,7 @@ def test_the_table_on_the_page_is_the_one_of_the_package() -> None:
 
 def test_the_commands_on_the_page_have_the_options_that_it_shows() -> None:
     lines = [line for line in PAGE.splitlines() if line.startswith("zerotail ")]
-    assert len(lines) == 4
+    assert len(lines) == 6
     for line in lines:
         _, group_name, name, *rest = shlex.split(line)
         group = zerotail.get_command(click.Context(zerotail), group_name)

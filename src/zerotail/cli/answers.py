@@ -15,6 +15,7 @@ from zerotail.doctor import Finding
 from zerotail.lab.layout import Layout
 from zerotail.postgres.comparison import Compared
 from zerotail.postgres.doubt import OpenDoubt
+from zerotail.postgres.lane_stop import LaneStop
 from zerotail.postgres.owed import Backlog
 from zerotail.postgres.remedy import Spoiled
 from zerotail.postgres.set_aside import SetAside
@@ -286,6 +287,8 @@ class EmissionsListAnswer:
     doubts: tuple[OpenDoubt, ...]
     exposed: bool
     """Whether what is sent now is stored at this site only."""
+    stops: tuple[LaneStop, ...] = ()
+    """Lanes that have stopped until a person decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +301,16 @@ class EmissionsSettleAnswer:
     settled_as: str
     settled_by: str
     left: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmissionsResumeAnswer:
+    """`zerotail emissions resume`; `stopped_for` is why they had stopped."""
+
+    channel: str
+    partition: int
+    resumed_by: str
+    stopped_for: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ def list_emissions(
     from zerotail.cli.answers import EmissionsListAnswer
     from zerotail.core.identity import ChannelName
     from zerotail.postgres.doubt import read_open_doubts
+    from zerotail.postgres.lane_stop import read_stops
     from zerotail.postgres.lineage import is_exposed
     from zerotail.postgres.owed import read_backlogs
 
@@ -62,6 +63,7 @@ def list_emissions(
             () if in_doubt else tuple(read_backlogs(connection, wanted)),
             tuple(read_open_doubts(connection, wanted)),
             is_exposed(connection),
+            () if in_doubt else tuple(read_stops(connection, wanted)),
         )
 
     found = _ask(_dsn_of(path, site, dsn), look, writes=False)
@@ -69,6 +71,7 @@ def list_emissions(
         print_json("emissions-list", found)
     else:
         lines = _doubt_lines(found.doubts) if in_doubt else _lane_lines(found.lanes, found.doubts)
+        lines += [f"{one.channel} partition {one.partition} has stopped: {one.reason}" for one in found.stops]
         print_answer("\n".join([*([_EXPOSED] if found.exposed else []), *lines]))
     return 1 if in_doubt and found.doubts else 0
 
@@ -122,6 +125,35 @@ def settle_emissions(
     print_answer(f"{channel} partition {partition}: {numbers} settled as {word} by {operator}. {after}")
 
 
+@command.command("resume", epilog="Example:  zerotail emissions resume --channel bank --partition 0 --by anna")
+@click.option("--channel", metavar="C", required=True, help="The channel.")
+@click.option("--partition", metavar="P", type=click.IntRange(0), required=True, help="The partition of the stage.")
+@click.option("--by", "operator", metavar="NAME", required=True, help="Who decides; it is written down.")
+@_place_options
+@json_option
+def resume_emissions(
+    channel: str, partition: int, operator: str, path: str | None, site: str | None, dsn: str | None, as_json: bool
+) -> None:
+    """Let lanes go on that have stopped because their receiver stood where this history cannot have brought it.
+
+    Mend that first: the receiver is asked again where it stands, and what it says is believed. Numbers that it has and
+    that were given here meanwhile are taken for sent.
+    """
+    from zerotail.cli.answers import EmissionsResumeAnswer
+    from zerotail.core.identity import ChannelName, PartitionNumber
+    from zerotail.postgres.lane_stop import LaneStop, resume_lanes
+
+    def decide(connection: Connection) -> list[LaneStop]:
+        return resume_lanes(connection, ChannelName(channel), PartitionNumber(partition), operator)
+
+    look = "zerotail emissions list    # which lanes have stopped, and why"
+    reasons = tuple(one.reason for one in _ask(_dsn_of(path, site, dsn), decide, code="ZT606", look=look))
+    if as_json:
+        print_json("emissions-resume", EmissionsResumeAnswer(channel, partition, operator, reasons))
+        return
+    print_answer(f"{channel} partition {partition} goes on, decided by {operator}. It had stopped: {reasons[0]}")
+
+
 def _range_of(numbers: str) -> tuple[int, int]:
     match = re.fullmatch(r"([1-9][0-9]{0,17})(?:-([1-9][0-9]{0,17}))?", numbers)
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
@@ -143,7 +175,12 @@ def _dsn_of(path: str | None, site: str | None, dsn: str | None) -> str:
     return configuration.sites[configuration.require_site(site)].database.dsn.reveal()
 
 
-def _ask(dsn: str, work: Callable[[Connection], T], *, writes: bool = True) -> T:
+_LOOK = "zerotail emissions list --in-doubt    # what can be settled"
+
+
+def _ask(
+    dsn: str, work: Callable[[Connection], T], *, writes: bool = True, code: str = "ZT604", look: str = _LOOK
+) -> T:
     from zerotail import ports
     from zerotail.postgres.connection import where
     from zerotail.postgres.transaction import Session
@@ -154,15 +191,11 @@ def _ask(dsn: str, work: Callable[[Connection], T], *, writes: bool = True) -> T
     finally:
         session.close()
     if isinstance(answer, ports.Refused):
-        raise Refused(
-            f"{answer.reason}.", code="ZT604", tries=["zerotail emissions list --in-doubt    # what can be settled"]
-        )
+        raise Refused(f"{answer.reason}.", code=code, tries=[look])
     if isinstance(answer, ports.Unreachable):
         raise session.silence(where(dsn))
     if isinstance(answer, ports.Indefinite):
-        raise Unfinished(
-            "the database was lost while it stored the decision.", tries=["zerotail emissions list --in-doubt"]
-        )
+        raise Unfinished("the database was lost while it stored the decision.", tries=[look])
     return answer
 
 

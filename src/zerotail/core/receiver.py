@@ -25,6 +25,9 @@ from zerotail.core.epoch import Lineage
 from zerotail.core.identity import EmissionNumber, Epoch
 from zerotail.errors import Broken
 
+OF_THE_RECEIVER = "the receiver "
+"""So begins every reason to wait that is a receiver's."""
+
 
 class ReceiverClass(Enum):
     """What a receiver can do."""

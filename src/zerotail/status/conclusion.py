@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from zerotail.core.identity import Epoch, generation_of
+from zerotail.core.receiver import OF_THE_RECEIVER
 from zerotail.postgres.look import EpochSeen, GateLook, HeadSeen
 from zerotail.status.answers import SiteAnswers, Unanswered, epoch_of, expected_active, find_teller
 from zerotail.status.readiness import Seen, gate_is_open, judge, why_gate_is_closed, why_silent
@@ -207,5 +208,8 @@ def _troubles(seen: Seen, stages: Sequence[StageStatus], expected: Expected) -> 
         name = f"{process.role} {process.name}" + ("" if process.partition is None else f"/{process.partition}")
         if process.doing == "stopped" and process.role != "stage":
             yield f"{name} at {process.site} has stopped: {process.reason or 'no reason given'}"
+        elif process.role == "emitter" and process.doing == "waiting" and process.reason.startswith(OF_THE_RECEIVER):
+            look = f"zerotail emissions list --channel {process.name} --site {process.site}"
+            yield f"{name} at {process.site} is held up: {process.reason}; what it owes: {look}"
         elif process.doing != "stopped" and process.silent_seconds > SILENT_SECONDS:
             yield f"{name} at {process.site} is silent for {process.silent_seconds:.0f} s (pid {process.pid})"

@@ -217,14 +217,6 @@ def test_an_emitter_takes_up_new_lanes_and_ends_when_told(emitting: Make) -> Non
     assert process.wait(30) == 0
 
 
-def test_a_receiver_that_is_ahead_of_the_journal_ends_the_process_as_broken(emitting: Make, lab: Layout) -> None:
-    one = emitting("postgres-R0")
-    lane = one.lane("postgres-R0")
-    with session(dsn(lab.database("outside")), Deadline.after(20)) as connection:
-        connection.execute("insert into zerotail_receipt values (%s, %s, %s, 100, 0, 0, 0)", (*lane,))
-    assert one.start().wait(30) == 70
-
-
 def test_a_frozen_receiver_holds_up_its_own_lane_only(emitting: Make, judge: Judge) -> None:
     one = emitting("http-R2", "postgres-R0")
     one.start()
