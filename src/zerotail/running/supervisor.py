@@ -3,7 +3,7 @@
 A process that dies is started again; one that ends because another instance is at work, because this site is not the
 active one, or because an invariant does not hold, ends the others, too. At a standby the end of a turn is no end: the
 child starts again and waits for the next one. Children get SIGTERM when this process is gone,
-however it went.
+however it went. What a child leaves behind ends with it (`orphans.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from types import MappingProxyType
 
+from zerotail.running.orphans import Orphans
 from zerotail.running.report import Tell
 
 _LOOK_SECONDS = 0.1
@@ -53,6 +54,7 @@ class Supervisor:
             _Child(name, command, _FINAL - ends_of_turns.get(name, frozenset())) for name, command in commands.items()
         ]
         self._tell = tell
+        self._orphans = Orphans()
         self._stop = Event()
 
     def stop(self) -> None:
@@ -67,6 +69,7 @@ class Supervisor:
                     ended = self._look(child)
                     if ended is not None:
                         return ended
+                self._orphans.look()
                 self._stop.wait(_LOOK_SECONDS)
             return 0
         finally:
@@ -78,6 +81,7 @@ class Supervisor:
             if code is None:
                 return None
             child.process = None
+            self._orphans.end(self._running())
             if code in child.final:
                 self._tell(f"{child.name} has ended with exit code {code}")
                 return code
@@ -90,6 +94,9 @@ class Supervisor:
             )
             child.started = time.monotonic()
         return None
+
+    def _running(self) -> set[int]:
+        return {child.process.pid for child in self._children if child.process is not None}
 
     def _plan_again(self, child: _Child, code: int) -> None:
         now = time.monotonic()
@@ -111,6 +118,7 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._orphans.wait(set())
 
 
 def _end_with_parent() -> None:

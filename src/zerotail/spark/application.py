@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -81,22 +82,20 @@ class Application:
     ) -> int:
         java, following = Java(spark), None
         try:
-            if make_follower is not None:
-                following = Following(spark, make_follower(spark), folder, self._tell)
-            parts = [KeptQuery(part, folder, self._tell) for part in make_parts(spark)]
-            try:
-                return self._keep(parts, following, java)
-            finally:
-                java.end_within(_BATCHES_SECONDS)
-                for part in parts:
-                    part.end()
+            with ExitStack() as last:  # all of it, whatever goes wrong: the JVM ends in any case
+                last.callback(java.end)
+                try:
+                    if make_follower is not None:
+                        following = Following(spark, make_follower(spark), folder, self._tell)
+                        last.callback(following.close)
+                    parts = [KeptQuery(part, folder, self._tell) for part in make_parts(spark)]
+                    for part in reversed(parts):
+                        last.callback(part.end)
+                    return self._keep(parts, following, java)
+                finally:
+                    java.end_within(_BATCHES_SECONDS)
         except (Py4JError, ConnectionError) as error:
             raise _spark_is_gone(error) from error
-        finally:
-            java.end_within(_BATCHES_SECONDS)
-            if following is not None:
-                following.close()
-            java.end()
 
     def _keep(self, parts: list[KeptQuery], following: Following | None, java: Java) -> int:
         while not self._stop.is_set():

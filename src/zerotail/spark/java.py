@@ -45,6 +45,14 @@ class Java:
             SparkContext._gateway = SparkContext._jvm = None  # a session that comes later needs another one
 
 
+def end_java() -> None:
+    """End a JVM that was started and has no session."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        _end_process(process, 0)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
 def _end_process(process: subprocess.Popen[bytes], seconds: float) -> None:
     for go, patience in ((None, seconds), (process.terminate, _LAST_SECONDS), (process.kill, None)):
         if go is not None:

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from pyspark import SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -28,6 +29,7 @@ from zerotail.spark.class_archive import archive_options
 from zerotail.spark.follow_source import FollowSource
 from zerotail.spark.home import use_spark_home
 from zerotail.spark.instruction_source import InstructionSource
+from zerotail.spark.java import end_java
 from zerotail.spark.journal_source import JournalSource
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -71,9 +73,18 @@ def start_session(
 ) -> SparkSession:
     """The session of this process; it knows our formats `zerotail-instructions` and `zerotail-journal`.
 
-    The driver uses the image of its classes, unless other `java_options` are given.
+    The driver uses the image of its classes, unless other `java_options` are given. A start that fails leaves no JVM.
     """
-    given = settings or {}
+    before = SparkContext._active_spark_context
+    try:
+        return _start(name, master, settings or {}, java_options)
+    except BaseException:
+        if before is None:
+            end_java()
+        raise
+
+
+def _start(name: str, master: str, given: Mapping[str, str], java_options: str | None) -> SparkSession:
     use_spark_home()
     os.environ["PYSPARK_PYTHON"] = given.get("spark.pyspark.python", sys.executable)
     options = archive_options() if java_options is None else java_options

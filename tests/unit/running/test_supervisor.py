@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +54,35 @@ def test_at_a_standby_too_the_older_of_two_instances_ends(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("child", "code"), [("flow", 6), ("flow", 7), ("emitter", 6), ("emitter", 7)])
 def test_elsewhere_both_codes_are_the_end(child: str, code: int, tmp_path: Path) -> None:
     assert supervised(child, code, tmp_path, standby=False) == (code, 1)
+
+
+LEAVES = """
+import os, subprocess, sys
+left = subprocess.Popen([sys.executable, "-c", {stays!r}], start_new_session=True, stdout=subprocess.PIPE)
+left.stdout.readline()
+open({pids!r}, "a").write(f"{{left.pid}}\\n")
+sys.exit(1 if os.stat({pids!r}).st_size < 20 and open({pids!r}).read().count("\\n") < 2 else 70)
+"""
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+
+
+@pytest.mark.parametrize("stays", ["import time; print(flush=True); time.sleep(600)", DEAF], ids=["heeds", "deaf"])
+def test_what_a_start_leaves_behind_ends_with_it(stays: str, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = LEAVES.format(stays=stays, pids=str(pids))
+    lines: list[str] = []
+    one = Supervisor({"flow": [sys.executable, "-c", script]}, lines.append)
+    too_long = Timer(NEVER_SECONDS, one.stop)
+    too_long.start()
+    try:
+        assert one.run() == 70
+    finally:
+        too_long.cancel()
+    left = [int(pid) for pid in pids.read_text().split()]
+    assert len(left) == 2, "one for each of two starts"
+    for pid in left:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def lineage(*epochs: tuple[int, SiteName]) -> Lineage:
