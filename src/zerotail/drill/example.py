@@ -8,6 +8,7 @@ import yaml
 
 from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.layout import SITES, Layout
+from zerotail.private import write_file
 
 SILENCE_SECONDS = 4.0
 """After this long a watcher takes over, if one runs."""
@@ -32,4 +33,4 @@ def prepare_example(layout: Layout, *, replayed: bool = False, strategy: str = "
         if replayed:
             for stage in content["stages"].values():
                 stage["state"] = "replay"
-        path.write_text(yaml.safe_dump(content, sort_keys=False))
+        write_file(path, yaml.safe_dump(content, sort_keys=False))

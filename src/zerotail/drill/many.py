@@ -21,6 +21,7 @@ from zerotail.drill.result import DrillLine, DrillResult, DrillSummary
 from zerotail.drill.run import DrillSettings
 from zerotail.drill.scenarios import SCENARIOS
 from zerotail.errors import Misused, ZerotailError
+from zerotail.private import make_folder, write_file
 
 CLASSES = ("R0", "R1", "R2", "R3")
 _HIGHEST_SEED = 999_999
@@ -67,7 +68,7 @@ def run_all(
     settings: DrillSettings,
 ) -> DrillSummary:
     """Run them and sum up; one that could not even be run counts as failed, and the others are still run."""
-    files.mkdir(parents=True, exist_ok=True)
+    make_folder(files)
     lines: list[DrillLine] = []
     for number, one in enumerate(planned, start=1):
         folder = files / f"{number:03d}-{one.scenario}-{one.receiver}-{one.seed}"
@@ -110,8 +111,8 @@ def _play(one: Planned, folder: Path, run_one: Callable[[Planned, Path], DrillRe
         why = said = error.message
     except Exception as error:  # noqa: BLE001 - a night of drills does not end with one that nobody expected to break
         why, said = f"{type(error).__name__}: {error}; see {_ERROR}", traceback.format_exc()
-    folder.mkdir(exist_ok=True)
-    (folder / _ERROR).write_text(f"{said.rstrip()}\n")
+    make_folder(folder)
+    write_file(folder / _ERROR, f"{said.rstrip()}\n")
     return _line_of_failure(one, folder, why)
 
 

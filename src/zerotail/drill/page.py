@@ -16,6 +16,7 @@ from zerotail.drill.record import Record
 from zerotail.drill.rehearsal import Event, TimedStep
 from zerotail.drill.result import DrillResult
 from zerotail.drill.surroundings import time_of_day
+from zerotail.private import write_file
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #1b1f24 }
@@ -76,7 +77,7 @@ def write_page(path: Path, result: DrillResult, record: Record) -> None:
         f"<pre>{escape(record.configuration)}</pre>",
     ]
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
-    path.write_text(f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n')
+    write_file(path, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n')
 
 
 def _acts(steps: Sequence[TimedStep], zero: float, origin: str) -> str:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from zerotail.drill.history import AnyEvent, Event, merged
 from zerotail.garbage import collection_paused
+from zerotail.private import make_folder, open_file
 
 E = TypeVar("E", bound=Event)
 
@@ -32,8 +33,8 @@ class HistoryWriter:
     """Appends the events of one recorder to its file, each in one write; usable as a context manager."""
 
     def __init__(self, directory: Path, recorder: str, *, now: Callable[[], int] = time.monotonic_ns) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        self._file = (directory / f"{recorder}.jsonl").open("xb", buffering=0)
+        make_folder(directory)
+        self._file = open_file(directory / f"{recorder}.jsonl", "xb", buffering=0)
         self._recorder = recorder
         self._now = now
         self._sequence = 0

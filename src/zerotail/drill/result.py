@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from zerotail.private import write_file
+
 
 @dataclass(frozen=True, slots=True)
 class FaultTold:
@@ -93,4 +95,4 @@ class DrillSummary:
 def write_result(path: Path, schema: str, content: DrillResult | DrillSummary, **more: object) -> None:
     """Leave a result as a file: what the command answers with `--json`, schema and all, and perhaps more."""
     fields: dict[str, Any] = msgspec.to_builtins(content)
-    path.write_bytes(msgspec.json.encode({"schema": f"zerotail/{schema}/1", **fields, **more}) + b"\n")
+    write_file(path, msgspec.json.encode({"schema": f"zerotail/{schema}/1", **fields, **more}) + b"\n")

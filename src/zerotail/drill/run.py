@@ -29,6 +29,7 @@ from zerotail.drill.witnesses import write_history
 from zerotail.errors import Misused, ZerotailError
 from zerotail.lab.layout import Layout
 from zerotail.lab.receiver.protocol import Attempt
+from zerotail.private import make_folder, write_file
 
 Watch = Callable[[Rehearsal], AbstractContextManager[None]]
 """Shows a stage to somebody for the length of a block."""
@@ -106,7 +107,7 @@ def require_unused(folder: Path) -> None:
 def new_stage(layout: Layout, settings: DrillSettings, folder: Path, tell: Tell) -> Rehearsal:
     """A stage whose witnesses write below `folder`."""
     history = folder / "history"
-    history.mkdir(parents=True, exist_ok=True)
+    make_folder(history)
     return Rehearsal(layout, settings.rate, settings.seed, history, tell, settings.count, settings.scale)
 
 
@@ -115,7 +116,7 @@ def play(
 ) -> DrillResult:
     """Play a scenario on a stage where messages flow, and judge it; with `last` its processes are not needed again."""
     judged = Judged()
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     rehearsal.scene_at = time.time()
     rehearsal.steps.clear()  # what made the stage ready is no act of this drill
     rehearsal.note("stated", f"allowed: {scenario.allowed}")
@@ -198,8 +199,8 @@ def _judge(rehearsal: Rehearsal, scenario: Scenario, judged: Judged, folder: Pat
         fenced_process_limit=None,
     )
     judged.checked = check(rehearsal.history, expect, content_of=chained)
-    (folder / "verdict.txt").write_text(verdict_as_text(judged.checked))
-    (folder / "verdict.json").write_text(json.dumps(verdict_as_json(judged.checked)) + "\n")
+    write_file(folder / "verdict.txt", verdict_as_text(judged.checked))
+    write_file(folder / "verdict.json", json.dumps(verdict_as_json(judged.checked)) + "\n")
 
 
 def _moments(rehearsal: Rehearsal, arrivals: Sequence[Arrival]) -> tuple[float | None, float | None, float | None]:

@@ -16,6 +16,7 @@ from zerotail.deadline import Deadline
 from zerotail.drill.sender import HISTORY_VARIABLE
 from zerotail.errors import Unavailable
 from zerotail.lab.process import marked_environment, session_members
+from zerotail.private import make_folder, open_file
 
 EMITTER, FLOW, JAVA = "emitter", "flow", "java"
 ALL = (EMITTER, FLOW, JAVA)
@@ -44,11 +45,11 @@ class Running:
         files when they were killed goes with it. `more` goes into their environment.
         """
         scratch = lab / "scratch"
-        scratch.mkdir(exist_ok=True)
+        make_folder(scratch)
         number = len(list(config.parent.glob("run-*.log")))
         log = config.with_name(f"run-{number}.log")
         command = [sys.executable, "-m", "zerotail", "run", *words, "--site", site, "--config", str(config)]
-        with log.open("wb") as file:
+        with open_file(log, "wb") as file:
             process = subprocess.Popen(
                 command,
                 stdout=file,

@@ -54,6 +54,7 @@ from zerotail.errors import Unavailable
 from zerotail.lab.receiver.protocol import Attempt, ClaimAttempt, MessageAttempt, ReceiverClass, Verdict
 from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.lineage import read_standing
+from zerotail.private import open_file
 
 _PATIENCE_SECONDS = 60.0
 _CATCH_UP_SECONDS = 20.0
@@ -103,7 +104,7 @@ def _write(folder: Path, recorder: str, events: Iterable[AnyEvent]) -> None:
     now = time.monotonic_ns()
     timed = [event if event.time else msgspec.structs.replace(event, time=now) for event in events]
     timed.sort(key=lambda event: event.time)
-    with (folder / f"{recorder}.jsonl").open("wb") as file:
+    with open_file(folder / f"{recorder}.jsonl", "wb") as file:
         for sequence, event in enumerate(timed, start=1):
             file.write(_encoder.encode(msgspec.structs.replace(event, recorder=recorder, sequence=sequence)) + b"\n")
 

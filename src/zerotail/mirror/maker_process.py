@@ -19,6 +19,7 @@ from zerotail.jars import locked_jars, require_jars
 from zerotail.lab.broker import ENVIRONMENT, require_java
 from zerotail.mirror.maker import render_properties
 from zerotail.mirror.maker_metrics import EXPORTER_SETTINGS, read_metrics
+from zerotail.private import make_folder, open_file, write_file
 
 _CLASS = "org.apache.kafka.connect.mirror.MirrorMaker"
 _LOOK_SECONDS = 1.0
@@ -53,13 +54,12 @@ class MakerFiles:
 
     def write(self, properties: Mapping[str, str]) -> None:
         """Put everything into the folder."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         file = self.folder / "mm2.properties"
         file.unlink(missing_ok=True)
-        file.touch(mode=0o600)
-        file.write_text(render_properties(properties))
-        (self.folder / "log4j2.properties").write_text(_LOGGING)
-        (self.folder / "exporter.yaml").write_text(EXPORTER_SETTINGS)
+        write_file(file, render_properties(properties))
+        write_file(self.folder / "log4j2.properties", _LOGGING)
+        write_file(self.folder / "exporter.yaml", EXPORTER_SETTINGS)
 
     def command(self) -> list[str]:
         """The words that start it."""
@@ -107,7 +107,7 @@ class MakerProcess:
             self._end()
 
     def _start(self) -> None:
-        with (self._files.folder / "log").open("ab") as log:
+        with open_file(self._files.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 self._files.command(),
                 cwd=self._files.folder,

@@ -13,6 +13,7 @@ from zerotail.lab.ports import release_ports, reserve_ports
 from zerotail.mirror.maker import MakerSettings, plan_properties
 from zerotail.mirror.maker_process import Heard, MakerFiles, MakerProcess, Tell
 from zerotail.mirror.note import NoteWriter
+from zerotail.private import make_folder
 
 _COPIES = 3
 
@@ -37,7 +38,7 @@ class MakerRun:
             _, brokers = Catalogue(clusters[target], target).partition_counts()
             wanted = settings or MakerSettings(min(_COPIES, brokers))
             folder = state / f"mm2-{flows[0].mirror}-{target}"
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             (port,) = reserve_ports(1, folder)
             self._folders.append(folder)
             files = MakerFiles(folder, target, port)

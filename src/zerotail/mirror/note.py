@@ -15,6 +15,7 @@ from threading import Event, Lock, Thread
 import msgspec
 
 from zerotail.kafka.copy_order import Outcome
+from zerotail.private import make_folder, write_file
 
 _WRITE_SECONDS = 1.0
 STALE_SECONDS = 5.0
@@ -79,7 +80,7 @@ class NoteWriter:
         self._partitions: dict[tuple[str, int], PartitionNote] = {}
         self._lock = Lock()
         self._closing = Event()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._thread = Thread(target=self._keep_writing, name="zerotail mirror note", daemon=True)
         self._thread.start()
 
@@ -122,5 +123,5 @@ class NoteWriter:
             self._note.partitions = sorted(self._partitions.values(), key=lambda one: (one.topic, one.partition))
             content = msgspec.json.encode(self._note)
         scratch = self._path.with_suffix(".new")
-        scratch.write_bytes(content)
+        write_file(scratch, content)
         os.replace(scratch, self._path)

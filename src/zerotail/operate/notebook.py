@@ -21,6 +21,7 @@ import msgspec
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.core.takeover import Strategy
 from zerotail.errors import Refused
+from zerotail.private import make_folder, open_file
 
 STATE_VARIABLE = "ZEROTAIL_STATE"
 
@@ -84,7 +85,7 @@ class Notebook:
         """Write a note, whole or not at all."""
         path = self.folder / f"{note.begun_at:%Y%m%dT%H%M%S%f}-{note.act}-{note.site}.json"
         scratch = path.with_suffix(".new")
-        with scratch.open("wb") as file:
+        with open_file(scratch, "wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -99,7 +100,7 @@ class Notebook:
     def locked(self) -> Iterator[None]:
         """Let one act at a time be under way."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(self.folder)
             lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise Refused(

@@ -35,6 +35,7 @@ from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import is_in_recovery
 from zerotail.postgres.standstill import END_SESSIONS, take_locks
 from zerotail.postgres.vigil import cut_after
+from zerotail.private import open_file
 
 _ANSWER_SECONDS = 20.0
 _TAIL_SECONDS = 1800.0
@@ -190,7 +191,7 @@ def _named(connection: Connection, kind: str, query: str, *parameters: str) -> I
 def _write(path: Path, rows: Iterator[dict[str, Any]]) -> dict[str, int]:
     """Write the rows, forced to disk; how many there are of each kind."""
     counts = dict.fromkeys(("epoch", "instruction", "submission", "segment", "messages"), 0)
-    with path.open("w", encoding="utf-8") as file:
+    with open_file(path, "w", encoding="utf-8") as file:
         for row in rows:
             counts[row["kind"]] += row["count"] if row["kind"] == "messages" else 1
             file.write(json.dumps(row, default=_text) + "\n")

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from zerotail.private import open_file
 from zerotail.spool.folder import SET_ASIDE, sync_folder
 from zerotail.spool.frame import Entry, decode_entries, encode_entry, encode_group, find_group
 
@@ -25,7 +26,7 @@ def keep_aside(folder: Path, entries: Sequence[Entry]) -> None:
     )
     path = folder / SET_ASIDE
     whole_bytes = _whole_bytes(path.read_bytes()) if path.exists() else 0
-    with path.open("r+b" if path.exists() else "wb") as file:
+    with open_file(path, "r+b" if path.exists() else "wb") as file:
         # Behind the last whole one: what a crash has left half written goes.
         file.truncate(whole_bytes)
         file.seek(whole_bytes)

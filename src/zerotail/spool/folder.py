@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
+from zerotail import private
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
 
@@ -101,7 +102,7 @@ def _try_lock(file: int, kind: int) -> bool:
 def make_folder(folder: Path) -> None:
     """Make the folder if it is missing; its own place in the disk is made durable, too."""
     if not folder.is_dir():
-        folder.mkdir(parents=True)
+        private.make_folder(folder)
         sync_folder(folder.parent)
 
 
@@ -193,14 +194,14 @@ def note_drained(folder: Path, sequence: int, *, durably: bool) -> None:
         write_durably(folder / _DRAINED, content)
     else:
         new = folder / f"{_DRAINED}.new"
-        new.write_bytes(content)
+        private.write_file(new, content)
         new.replace(folder / _DRAINED)
 
 
 def write_durably(path: Path, content: bytes) -> None:
     """The file has this content, or the one before, whatever happens."""
     new = path.with_name(f"{path.name}.new")
-    with new.open("wb") as file:
+    with private.open_file(new, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -14,6 +14,7 @@ from zerotail.drill.durability.judgement import spared
 from zerotail.drill.durability.picture import draw, label
 from zerotail.drill.durability.result import DurabilityResult
 from zerotail.drill.result import DrillResult, FaultTold, write_result
+from zerotail.private import make_folder, write_file
 
 SUMMARY = "Kafka alone, three brokers: what acks, min.insync.replicas and unclean election keep when leaders are lost"
 ALLOWED = "nothing may be lost in the fields with a green border"
@@ -25,12 +26,12 @@ _STYLE = (
 
 def leave_files(found: DurabilityResult, seed: int, files: Path) -> DrillResult:
     """Write `durability.json`, `result.json` and `report.html`; answers the drill's result."""
-    files.mkdir(parents=True, exist_ok=True)
+    make_folder(files)
     report = files / "report.html"
     result = as_drill(found, seed, str(files), str(report))
-    (files / "durability.json").write_bytes(msgspec.json.encode(found))
+    write_file(files / "durability.json", msgspec.json.encode(found))
     write_result(files / "result.json", "drill-run", result)
-    report.write_text(_page(found), encoding="utf-8")
+    write_file(report, _page(found))
     return result
 
 
