@@ -94,6 +94,7 @@ class SiteAdapters:
             ports.OpenEpoch: lambda e: write(lambda c: lineage.open_epoch(c, e)),
             ports.ChangeEpoch: lambda e: write(lambda c: lineage.change_epoch(c, e)),
             ports.AskGate: lambda _: self._ask_gate(),
+            ports.ReadPosition: lambda _: read(lineage.observe_position),
             ports.SendRecords: self._sender.send,
             ports.PollRecords: self._poll,
             ports.ClaimAtReceiver: lambda e: self._receiver(e.lane).claim(e),

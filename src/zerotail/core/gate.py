@@ -66,6 +66,15 @@ class Gate(Enum):
     OTHER_EPOCH = "the other site's database is in another epoch"
 
 
+def is_ahead(answer: GateAnswer, here: Lsn) -> bool:
+    """Whether the other site holds more of the log than the database that wrote it, which was asked *afterwards*.
+
+    Within one history that cannot be: the log here has lost its end (a snapshot was restored, a disk lied), and is
+    being written anew. What an answer says of positions then means nothing.
+    """
+    return answer.flushed > here
+
+
 def decide(answer: GateAnswer, asker: Asker, wanted: Lsn) -> Gate:
     """Whether what lies below `wanted` may leave."""
     if not answer.in_recovery:

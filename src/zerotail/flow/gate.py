@@ -11,8 +11,8 @@ from zerotail.core import gate
 from zerotail.core.epoch import Durability
 from zerotail.core.gate import Asker, Gate, GateAnswer, Release
 from zerotail.core.identity import Lsn
-from zerotail.errors import Unfinished
-from zerotail.ports import AskGate, Pause, Standing, Story
+from zerotail.errors import Broken, Unfinished
+from zerotail.ports import AskGate, Pause, PositionRead, ReadPosition, Standing, Story
 
 QUESTIONS = 4
 """Of one wait at the gate."""
@@ -30,11 +30,27 @@ def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) 
         if isinstance(answer, GateAnswer):
             verdict = gate.decide(answer, asker, wanted)
             if verdict is Gate.OPEN:
-                return Release(asker, wanted, answer)
+                certain = answer.flushed <= wanted or (yield from _require_more_here(asker, answer))
+                return Release(asker, wanted, answer) if certain else None
             if verdict is not Gate.BEHIND:
                 break
         yield Pause("the gate is closed")
     return None
+
+
+def _require_more_here(asker: Asker, answer: GateAnswer) -> Story[bool]:
+    """Others write as well, so the other site may well hold more than is wanted; but never more than there is here."""
+    here = yield ReadPosition()
+    if not isinstance(here, PositionRead) or here.standing.asker != asker:
+        return False
+    if gate.is_ahead(answer, here.position):
+        raise Broken(
+            f"the other site holds the log up to {answer.flushed}, and here it ends at {here.position}.",
+            code="ZT416",
+            why="The database here has lost the end of its log, and the other site holds more than it.",
+            tries=("zerotail status", "zerotail takeover plan --to SITE    # the other one, which loses nothing"),
+        )
+    return True
 
 
 def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:

@@ -20,6 +20,17 @@ class AskGate(Effect, frozen=True):
     """Ask the remote standby for everything that the gate compares, in one statement."""
 
 
+class ReadPosition(Effect, frozen=True):
+    """Ask the site's own database how far its log reaches now."""
+
+
+class PositionRead(Result, frozen=True):
+    """Whatever any standby of this database has flushed by then lies below `position`."""
+
+    standing: Standing
+    position: Lsn
+
+
 class ClaimLane(Effect, frozen=True):
     """Become the sender of a lane: count its incarnation up, in the current epoch."""
 

@@ -35,7 +35,11 @@ select pg_is_in_recovery(),
        coalesce(before.applied - '0/0'::pg_lsn, 0)::bigint
 from before
 left join lateral (select received_tli, greatest(flushed_lsn, before.applied) as held
-                     from pg_stat_wal_receiver where status = 'streaming') as receiver on true
+                     from pg_stat_wal_receiver
+                    where status = 'streaming'
+                      and case when last_msg_send_time <> last_msg_receipt_time then true
+                               else (select backend_start < clock_timestamp() - interval '1 s'
+                                       from pg_stat_get_activity(pid)) end) as receiver on true
 """
 _ASKER = f"""
 select (select system_identifier from pg_control_system()),

@@ -24,7 +24,7 @@ from zerotail.core.identity import (
     epoch_of,
     site_number_of,
 )
-from zerotail.ports import ChangeEpoch, Done, OpenEpoch, Standing
+from zerotail.ports import ChangeEpoch, Done, OpenEpoch, PositionRead, Standing
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_epoch_row
 from zerotail.postgres.position import read_position
@@ -90,6 +90,12 @@ def read_standing(connection: Connection) -> Standing:
         int(system),
         {SiteName(site): Epoch(epoch) for site, epoch in (rejoined or {}).items()},
     )
+
+
+def observe_position(connection: Connection) -> PositionRead:
+    """How far the log of this database reaches now."""
+    standing = read_standing(connection)
+    return PositionRead(standing, read_position(connection))
 
 
 def is_exposed(connection: Connection) -> bool:

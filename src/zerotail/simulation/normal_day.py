@@ -239,6 +239,10 @@ class NormalDay(Parts):
         server = self.server(actor, OTHER[actor.site])
         return UNREACHABLE if server is None else server.gate_answer()
 
+    def _read_position(self, actor: Actor, _: ports.ReadPosition) -> Any:
+        server = self.server(actor)
+        return UNREACHABLE if server is None else ports.PositionRead(server.standing(), server.position)
+
     def _claim_lane(self, actor: Actor, effect: ports.ClaimLane) -> Any:
         server = self.server(actor)
         if server is None:

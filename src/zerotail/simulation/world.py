@@ -49,6 +49,7 @@ class World(NormalDay, BadDay):
             ports.Commit: self._commit,
             ports.RequestAgain: self._request_again,
             ports.AskGate: self._ask_gate,
+            ports.ReadPosition: self._read_position,
             ports.ClaimLane: self._claim_lane,
             ports.ReadLane: self._read_lane,
             ports.RecordIntent: self._record_intent,

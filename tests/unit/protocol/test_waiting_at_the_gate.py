@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
 from zerotail.core.gate import Asker, GateAnswer
-from zerotail.core.identity import Epoch, Lsn, Timeline
-from zerotail.errors import Unfinished
-from zerotail.flow.gate import PATIENCE, wait_for_gate
-from zerotail.ports import AskGate, Pause, Unreachable
+from zerotail.core.identity import Epoch, Lsn, SiteName, Timeline
+from zerotail.errors import Broken, Unfinished
+from zerotail.flow.gate import PATIENCE, pass_gate, wait_for_gate
+from zerotail.ports import AskGate, Pause, PositionRead, ReadPosition, Standing, Unreachable
 
 pytestmark = pytest.mark.fast
 
@@ -81,3 +82,41 @@ def test_who_gives_up_says_what_the_last_answer_was(answer: Any, reason: str) ->
         asked(answer)
     assert given_up.value.code == "ZT411"
     assert re.search(reason, given_up.value.why)
+
+
+STANDING = Standing(
+    Lineage((EpochRow(Epoch(513), SiteName("west"), Timeline(3), Durability.GATED, Phase.LIVE, Cut()),)), Timeline(3), 7
+)
+
+
+def passed(answer: GateAnswer, *here: Any) -> bool:
+    """Whether what lies below position 900 leaves, with this answer; `here`: how far the own log reaches then."""
+    story, answers = pass_gate(STANDING, Lsn(900)), iter([answer, *here])
+    effect = next(story)
+    while True:
+        assert isinstance(effect, AskGate | ReadPosition)
+        try:
+            effect = story.send(next(answers))
+        except StopIteration as ended:
+            assert next(answers, None) is None, "the own database was not asked"
+            return ended.value is not None
+
+
+def test_who_holds_no_more_than_is_wanted_is_believed_at_once() -> None:
+    assert passed(THERE)
+
+
+def test_who_holds_more_than_is_wanted_holds_what_others_have_written_since() -> None:
+    assert passed(replace(THERE, flushed=Lsn(950)), PositionRead(STANDING, Lsn(950)))
+
+
+def test_who_holds_more_than_was_ever_written_here_opens_nothing() -> None:
+    with pytest.raises(Broken, match=r"holds the log up to 951, and here it ends at 950\.") as ahead:
+        passed(replace(THERE, flushed=Lsn(951)), PositionRead(STANDING, Lsn(950)))
+    assert (ahead.value.code, ahead.value.tries[-1].split(" --")[0]) == ("ZT416", "zerotail takeover plan")
+
+
+def test_nothing_leaves_while_nobody_knows_how_far_the_own_log_reaches() -> None:
+    elsewhere = Standing(STANDING.lineage, Timeline(4), 7)
+    assert not passed(replace(THERE, flushed=Lsn(950)), Unreachable())
+    assert not passed(replace(THERE, flushed=Lsn(951)), PositionRead(elsewhere, Lsn(950)))

@@ -1,0 +1,79 @@
+"""A primary comes back as it was a while ago, on the same timeline: the other site holds more of the log than it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from support.arena import Arena
+from support.flow import EAST
+from support.rollback import roll_back, snapshot
+from zerotail.core.gate import GateAnswer
+from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Broken
+from zerotail.flow.gate import pass_gate
+from zerotail.kafka.cluster import Cluster
+from zerotail.lab.database import dsn
+from zerotail.lab.layout import Layout
+from zerotail.ports import AskGate, PositionRead, ReadPosition
+from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.synchronous import wait_until_streaming
+from zerotail.wiring import AdapterSettings, SiteAdapters, run_to_end
+
+pytestmark = pytest.mark.servers
+_SECONDS = 30.0
+_FLUSHED = "select (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
+_APPLIED = "select (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint"
+
+
+@contextmanager
+def rolled_back(lab: Layout, files: int) -> Iterator[SiteAdapters]:
+    """East's processes while west has so many whole files of the log more than east's database, and some bytes."""
+    east, west = dsn(lab.database("east")), dsn(lab.database("west"))
+    with snapshot(lab, "east") as kept:
+        with session(east, Deadline.after(_SECONDS)) as primary:
+            wait_until_streaming(primary, "west", Deadline.after(_SECONDS))
+            reached = write_log(primary, files)
+        with session(west, Deadline.after(_SECONDS)) as standby:
+            wait_until("west has it", lambda: one_row(standby, _APPLIED)[0] >= reached, Deadline.after(_SECONDS))
+        roll_back(lab, "east", kept)
+    with session(east, Deadline.after(_SECONDS)) as primary:
+        assert one_row(primary, _FLUSHED)[0] < reached
+    through_the_link = dsn(lab.database("west"), seen_from="east")
+    with closing(SiteAdapters(AdapterSettings(EAST, east, through_the_link, Cluster("127.0.0.1:1")))) as processes:
+        yield processes
+
+
+def write_log(primary: Connection, files: int) -> int:
+    """Write some log, and go on to a new file so often; how far it reaches."""
+    primary.execute("create table later as select generate_series(1, 5000) as number")
+    for _ in range(files):
+        primary.execute("select pg_switch_wal()")
+        primary.execute("insert into later values (0)")
+    return int(one_row(primary, _FLUSHED)[0])
+
+
+def test_nothing_leaves_of_a_log_that_has_lost_its_end(arena: Arena) -> None:
+    with rolled_back(arena.renewed(), 0) as east:
+
+        def leaves() -> object:
+            here = east.carry_out(ReadPosition())
+            assert isinstance(here, PositionRead)
+            return run_to_end(pass_gate(here.standing, here.position), east)
+
+        # West's receiver is let in: it begins with the file, and so far the two are the same.
+        with pytest.raises(Broken, match=r"holds the log up to \d+, and here it ends at \d+") as found:
+            wait_until("something leaves", leaves, Deadline.after(_SECONDS))
+    assert found.value.code == "ZT416"
+
+
+def test_a_receiver_that_is_turned_away_at_each_attempt_confirms_nothing(arena: Arena) -> None:
+    with rolled_back(arena.renewed(), 3) as east:
+        deadline, said = Deadline.after(1.5), []
+        while deadline.seconds_left:
+            answer = east.carry_out(AskGate())
+            assert isinstance(answer, GateAnswer)
+            said.append((answer.timeline, answer.flushed))
+    assert set(said) == {(0, 0)}
