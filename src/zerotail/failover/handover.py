@@ -1,13 +1,15 @@
 """Handover: the active site gives its role to the other one, on a quiet day and with nothing in doubt.
 
 1. observe: `source` is active, live and gated; `target` is its standby. No doubt is open.
-2. Stop submissions: the epoch drains.
+2. Shut the way in, for submissions and for SQL: the epoch drains for as long as this act lives.
 3. Wait until every instruction is applied and every emission acknowledged.
 4. Shut the source's database down cleanly: the standby then holds its last checkpoint.
-5. The target must hold everything; then it takes over as in a disaster (`takeover.py`), with an empty tail.
+5. The target must hold everything up to that checkpoint; then it takes over as in a disaster (`takeover.py`), with an
+   empty tail.
 6. The source comes back as standby (`rejoin.py`).
 
-Killed anywhere: before 4 the source goes on, after 4 a takeover at either site finishes it.
+Killed anywhere: before 4 the source goes on with the next row that comes, after 4 a takeover at either site finishes
+it.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ def _drain(source: SiteName, there: SiteObserved) -> Story[None]:
     epoch = there.standing.epoch
     draining = yield ChangeEpoch(source, epoch, phase=Phase.DRAINING)
     if not isinstance(draining, Done):
-        raise Unfinished(f"{source} did not stop its submissions", code="ZT423")
+        reason = f": {draining.reason}" if isinstance(draining, Refused) else ""
+        raise Unfinished(f"{source} did not stop its submissions{reason}", code="ZT423")
     silent = 0
     for _ in range(LOOKS):
         left = yield ObserveDrained(source)
@@ -96,7 +99,7 @@ def _give_up(source: SiteName, epoch: Epoch, what: str, code: str) -> Story[NoRe
     if isinstance(live, Done):
         raise Unfinished(f"{what}; it goes on as before", code=code)
     raise Unfinished(
-        f"{what} and does not answer; it takes no submissions until it is live again",
+        f"{what} and does not answer; once it does, it goes on with the next row that comes",
         code="ZT425",
         tries=(f"zerotail takeover plan --to {source}", "zerotail handover resume"),
     )

@@ -23,7 +23,7 @@ from zerotail.channel.configured import open_receiver
 from zerotail.channel.receiver import Receiver
 from zerotail.config import Configuration
 from zerotail.core.emission import Lane
-from zerotail.core.epoch import Durability, topic_at
+from zerotail.core.epoch import Durability, Phase, topic_at
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.core.standby import written
 from zerotail.deadline import Deadline, wait_until
@@ -32,10 +32,11 @@ from zerotail.flow.stage import Stage
 from zerotail.kafka.end import LogEnds
 from zerotail.operate.command import ATTACH_SECONDS, COMMAND_SECONDS, run_command
 from zerotail.operate.pipeline import transforms_of
-from zerotail.postgres import failover, lineage, outbox, owed, promotion, tail
+from zerotail.postgres import failover, lineage, outbox, owed, promotion, shutdown, tail
 from zerotail.postgres.connection import Connection, answers, one_row
 from zerotail.postgres.synchronous import is_streaming, set_synchronous_standby
 from zerotail.postgres.transaction import Session, session_within
+from zerotail.postgres.way_in import ShutWayIn
 from zerotail.running.prepare import adapter_settings, cluster_of, topics_of
 from zerotail.wiring import SiteAdapters
 
@@ -45,6 +46,8 @@ _PATIENCE_SECONDS = 5.0
 _READING_SECONDS = 60.0
 """For one piece of the journal."""
 _PROMOTION_SECONDS = 60.0
+_END_SECONDS = 15.0
+"""A standby that is slow may have to apply much before it comes to the end of the log."""
 
 
 class Notes(Protocol):
@@ -110,6 +113,7 @@ class BadDayAdapters(SiteAdapters):
         self._ends = LogEnds(cluster_of(configuration, site), topics_of(configuration))
         self._lane_receivers: dict[Lane, Receiver] = {}
         self._locked: tail.LockedDatabase | None = None
+        self._shut: ShutWayIn | None = None
         self._opening: Thread | None = None
         self._carry_out |= {
             ports.ObserveSite: lambda e: self._read(e.site, failover.observe_site),
@@ -125,7 +129,7 @@ class BadDayAdapters(SiteAdapters):
             ports.ReadLogEnd: self._read_end,
             ports.RestoreTopic: self._restore_topic,
             ports.RecordStep: self._record_step,
-            ports.ObserveDrained: lambda e: self._read(e.site, owed.observe_drained),
+            ports.ObserveDrained: self._observe_drained,
             ports.ShutDown: self._shut_down,
             ports.KeepTail: self._keep_tail,
             ports.CopyDatabase: self._copy_database,
@@ -167,6 +171,7 @@ class BadDayAdapters(SiteAdapters):
             receiver.close()
         if self._locked is not None:
             self._locked.close()
+        self._open_way_in()
         self._ends.close()
         super().close()
 
@@ -218,10 +223,28 @@ class BadDayAdapters(SiteAdapters):
         return _answered(lambda: _promote(dsn))
 
     def _change_epoch(self, effect: ports.ChangeEpoch) -> Any:
+        if effect.phase is Phase.DRAINING:
+            self._open_way_in()
+            self._shut = ShutWayIn(effect.site, self._dsns[effect.site], _PATIENCE_SECONDS)
+            if (refused := self._shut.shut()) is not None:
+                return refused
         changed = self._write(effect.site, lambda c: lineage.change_epoch(c, effect))
+        if effect.phase is Phase.LIVE or (effect.phase is Phase.DRAINING and not isinstance(changed, ports.Done)):
+            self._open_way_in()
         if isinstance(changed, ports.Done) and effect.durability is Durability.GATED:
             self._remark_unless_waiting(effect.site, _answered(lambda: self._wait_again(effect.site)))
         return changed
+
+    def _open_way_in(self) -> None:
+        if self._shut is not None:
+            self._shut.close()
+            self._shut = None
+
+    def _observe_drained(self, effect: ports.ObserveDrained) -> Any:
+        """What is left; a drain that somebody has interrupted is none, and ends as one that falls silent."""
+        if self._shut is not None and not self._shut.is_shut():
+            return ports.Refused("the way in was opened again")
+        return self._read(effect.site, owed.observe_drained)
 
     def _wait_again(self, site: SiteName) -> ports.Done:
         """Let commits wait for the standby again, where they stopped waiting and it goes by its site's name."""
@@ -264,7 +287,23 @@ class BadDayAdapters(SiteAdapters):
         if answers(self._dsns[effect.site]):
             self._notes.stopping(None)  # it goes on, and so does its log
             return done if isinstance(done, ports.Refused) else ports.Refused("it still answers")
-        return done if isinstance(done, ports.Refused) else ports.Done(seen.flushed)
+        return done if isinstance(done, ports.Refused) else ports.Done(self._end_of(effect.site, seen.flushed))
+
+    def _end_of(self, site: SiteName, before: Lsn) -> Lsn:
+        """Up to where the log of a stopped database reached, taken behind its stop and from the other site's copy.
+
+        Whoever takes it before does not know what was committed meanwhile, and that copy may lack it.
+        """
+        target = self._configuration.other_site(site)
+        try:
+            end = shutdown.find_end(self._dsns[target], Deadline.after(_END_SECONDS))
+        except Refused as refused:
+            self._notes.remark(
+                f"whether {target} has the very end of the log of {site} was not looked at: {refused.message}"
+            )
+            return before
+        self._notes.stopping(end)
+        return end
 
     def _keep_tail(self, effect: ports.KeepTail) -> Any:
         def keep() -> ports.Done:

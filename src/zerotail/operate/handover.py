@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from zerotail.config import Configuration
 from zerotail.core import takeover as plans
 from zerotail.core.epoch import Durability, Phase
-from zerotail.core.identity import Epoch, SiteName
+from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.core.takeover import SiteView
+from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.failover.handover import hand_over
 from zerotail.failover.rejoin import follows, rejoin
@@ -26,7 +27,11 @@ from zerotail.operate.plan import HANDOVER, TAKEOVER, ActPlan, make_plan, requir
 from zerotail.operate.rejoin import require_command
 from zerotail.operate.takeover import nothing_begun, pipeline_at, strategy_of
 from zerotail.operate.world import World
-from zerotail.ports import Standing
+from zerotail.ports import SiteObserved, Standing
+from zerotail.postgres import shutdown
+
+_END_SECONDS = 15.0
+"""A standby that is slow may have to apply much before it comes to the end of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
     view = SiteView(target, numbers[target], here.standing.lineage, here.standing.timeline)
     epoch = plans.plan_takeover(view, cause="handover").epoch
     steps = (
-        f"drain: {source} takes no submissions until everything is applied and acknowledged",
+        f"drain: {source} takes nothing new, not by SQL either, until everything is applied and acknowledged",
         f"stop the old primary: the database of {source}, cleanly",
         f"take over: epoch {epoch} at {target}",
         f"rejoin: {source} comes back as standby, by a fresh copy",
@@ -116,12 +121,26 @@ def resume_handover(operator: Operator, world: World, target: SiteName | None, a
         # The old primary goes on, or was started again: from the beginning.
         planned = plan_handover(operator.configuration, world, note.site, act_name)
         return run_handover(operator, planned, note.accepted)
-    if here.flushed < note.stopped_at:
+    if here.flushed < _end_of(operator.configuration, note, here):
         raise Unfinished(
             f"{note.site} lacks the end of the log of {source}; start the database of {source} again.", code="ZT422"
         )
     _require_drained(note, here.standing, operator.notebook.find_last((TAKEOVER,), source))
     return _finish(operator, note, here.standing.epoch, world.require_numbers(note.site)[note.site])
+
+
+def _end_of(configuration: Configuration, note: Note, here: SiteObserved) -> Lsn:
+    """Up to where the log of the old primary reached; asked of the copy again while that is one.
+
+    It is noted before the stop and behind it: an act may have been killed in between.
+    """
+    noted = note.stopped_at or Lsn(0)
+    if here.standing.timeline is not None:
+        return noted
+    try:
+        return shutdown.find_end(configuration.sites[note.site].database.dsn.reveal(), Deadline.after(_END_SECONDS))
+    except Refused:  # whoever acts has no right to ask
+        return noted
 
 
 def _require_drained(note: Note, standing: Standing, takeover: Note | None) -> None:

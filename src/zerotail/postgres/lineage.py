@@ -32,9 +32,11 @@ from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.site import read_numbers, store_numbers
 from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import READ_ONLY, Declined
+from zerotail.postgres.way_in import way_in_is_open
 
 NO_EPOCH = "there is no epoch yet"
 NOT_LIVE = "this site is not live"
+DRAINS = "this site hands its role over and takes nothing new until that is done"
 OTHER_EPOCH = "another epoch is current"
 OTHER_NUMBER = "the epoch has the number of another site"
 # One question, because it is asked before everything else: what is asked once comes again beside every epoch.
@@ -123,6 +125,10 @@ def require_own_timeline(connection: Connection) -> Standing:
 def require_live(connection: Connection, site: SiteName) -> Standing:
     """The standing, when `site` takes instructions; declined otherwise."""
     standing = require_at_work(connection, site)
+    if standing.lineage.current.phase is Phase.DRAINING:
+        if not way_in_is_open(connection):
+            raise Declined(DRAINS)
+        return read_standing(connection)  # whoever drained it is gone, and it has gone back to `live`
     if standing.lineage.current.phase is not Phase.LIVE:
         raise Declined(NOT_LIVE)
     return standing

@@ -122,9 +122,10 @@ class Session:
         except Declined as reason:
             self._roll_back()
             return Refused(str(reason))
-        except psycopg.errors.ReadOnlySqlTransaction:
+        except psycopg.errors.ReadOnlySqlTransaction as error:
             self._roll_back()
-            return Refused(READ_ONLY)
+            # A trigger of ours says why itself.
+            return Refused((error.diag.context and error.diag.message_primary) or READ_ONLY)
         except psycopg.errors.UndefinedTable:
             self._roll_back()
             return Refused(NO_TABLES)

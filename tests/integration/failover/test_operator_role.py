@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 
+import psycopg
 import pytest
 
 from support.arena import Arena
@@ -12,9 +15,15 @@ from support.flow import PATIENCE_SECONDS
 from support.sites import Sites, working_sites
 from zerotail.deadline import Deadline
 from zerotail.lab.fault import kill_target, start_target
-from zerotail.postgres.connection import one_row, session
+from zerotail.postgres.connection import connect, one_row, session
 
 pytestmark = [pytest.mark.servers, pytest.mark.chapters]
+
+LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = 0"
+INSERT = """
+insert into zerotail.instruction (producer, partition, serial, id, value)
+values (%s, 0, %s, %s, '{"account": "a", "amount": 1}')
+"""
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +63,44 @@ def test_an_operator_keeps_the_tail_and_lets_commits_wait_again(sites: Sites) ->
     assert waits_for(sites, "west") == "FIRST 1 (east)"
 
 
-def test_an_operator_hands_over(sites: Sites) -> None:
-    sites.act("handover", "--to", "east", confirm="east", at="east")
+class Business(Thread):
+    """Inserts by plain SQL, a row at a time, as fast as it can, and remembers what was committed and what was said."""
+
+    def __init__(self, sites: Sites, site: str) -> None:
+        super().__init__(daemon=True)
+        self.dsn, self.producer = sites.dsn(site), sites.system.producers[0]
+        self.committed: list[int] = []
+        self.refused: list[str] = []
+        self.began = Event()
+
+    def run(self) -> None:
+        with suppress(psycopg.OperationalError), connect(self.dsn, Deadline.after(PATIENCE_SECONDS)) as primary:
+            (serial,) = one_row(primary, LAST, (self.producer,))
+            while True:
+                try:
+                    primary.execute(INSERT, (self.producer, serial + 1, f"by SQL {serial + 1}"))
+                except psycopg.errors.ReadOnlySqlTransaction as error:
+                    self.refused.append(str(error))
+                else:
+                    serial += 1
+                    self.committed.append(serial)
+                self.began.set()
+
+
+def test_an_operator_hands_over_while_a_business_inserts_by_sql(sites: Sites) -> None:
+    business = Business(sites, "west")
+    business.start()
+    assert business.began.wait(PATIENCE_SECONDS)
+    report = sites.act("handover", "--to", "east", confirm="east", at="east")
+    business.join(PATIENCE_SECONDS)
     assert sites.standing("east")[1:] == ("live", "gated")
     assert waits_for(sites, "east") == "FIRST 1 (west)"
+    assert report["remarks"] == [], "the end of the log was looked at behind the stop"
+    assert "hands its role over and takes nothing new until that is done" in business.refused[0]
+    with session(sites.dsn("east"), Deadline.after(PATIENCE_SECONDS)) as primary:
+        (last,) = one_row(primary, LAST, (business.producer,))
+        assert last in (business.committed[-1], business.committed[-1] + 1), "one answer at most was not heard"
+        assert one_row(primary, "select count(*) from zerotail.doubt") == (0,)
 
 
 def test_an_operator_goes_on_without_the_other_site(sites: Sites) -> None:

@@ -18,11 +18,18 @@ from zerotail.operate.act import Operator
 from zerotail.operate.handover import resume_handover
 from zerotail.operate.notebook import Note, Notebook, now
 from zerotail.operate.world import World
+from zerotail.postgres import shutdown
 
 pytestmark = pytest.mark.fast
 
 STOPPED = Note("handover", WEST, EAST, "a plan", "somebody", (), now(), stopped_at=Lsn(900))
 ALONE = Note("takeover", EAST, WEST, "another", "nightshift", ("--accept-lost-site west",), now(), finished_at=now())
+
+
+@pytest.fixture(autouse=True)
+def the_copy_has_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """West's log ends with the checkpoint with which east shut down."""
+    monkeypatch.setattr(shutdown, "find_end", lambda *_: STOPPED.stopped_at)
 
 
 @pytest.fixture

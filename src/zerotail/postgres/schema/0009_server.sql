@@ -3,6 +3,7 @@
 --   pg_read_all_stats   to see whether and what the other site's database receives: without it the gate stays closed
 --   pg_signal_backend   to end sessions that hold locks and stand still
 --   pg_promote …        to make a standby the primary; with a `takeover.promote` of your own not needed
+--   pg_checkpoint       to see, behind a handover's stop, whether the copy has the very end of the log (PostgreSQL 15)
 --   alter system …      to let commits wait for nobody, or for the standby again (PostgreSQL 15 and later can grant it)
 
 do $$
@@ -20,10 +21,13 @@ begin
          $q$has_function_privilege('zerotail_operator', 'pg_promote(boolean, integer)', 'execute')$q$],
         ['grant execute on function pg_reload_conf() to zerotail_operator',
          $q$has_function_privilege('zerotail_operator', 'pg_reload_conf()', 'execute')$q$],
+        ['grant pg_checkpoint to zerotail_operator',
+         $q$exists (select from pg_roles where rolname = 'pg_checkpoint')
+            and pg_has_role('zerotail_operator', (select oid from pg_roles where rolname = 'pg_checkpoint'), 'usage')$q$],
         ['grant alter system on parameter synchronous_standby_names to zerotail_operator',
          $q$has_parameter_privilege('zerotail_operator', 'synchronous_standby_names', 'alter system')$q$]
     ] loop
-        continue when wanted[1] like '% on parameter %' and current_setting('server_version_num')::int < 150000;
+        continue when wanted[1] similar to '%( on parameter |pg_checkpoint)%' and current_setting('server_version_num')::int < 150000;
         execute 'select ' || wanted[2] into is_there;
         continue when is_there;
         begin

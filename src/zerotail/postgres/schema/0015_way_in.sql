@@ -1,0 +1,40 @@
+-- The way in is shut while a site drains, whoever brings the row: `submit`, the spool, or SQL. It is not the phase that
+-- shuts it but whoever drains, by a lock of its session on a word: so it waits for every transaction that has inserted
+-- already, and when it is killed, the way in is open again. The first row that comes then says so in the epoch.
+
+create or replace function zerotail.way_in_is_open() returns boolean language plpgsql
+    security definer set search_path = pg_catalog as $$
+declare
+    stood record;
+begin
+    if not pg_try_advisory_xact_lock_shared(hashtextextended('zerotail: the way in', 0)) then
+        return false;
+    end if;
+    select epoch, phase, timeline into stood from zerotail.epoch order by epoch desc limit 1;
+    if stood.phase = 'draining'
+       and stood.timeline = ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int then
+        -- A server that shuts down ends whoever drains as well; a session that outlives him by a moment ends in here.
+        perform pg_sleep(1);
+        update zerotail.epoch set phase = 'live' where epoch = stood.epoch and phase = 'draining';
+    end if;
+    return true;
+end
+$$;
+
+-- Numbering takes no rows in: it goes on with those that are there.
+create or replace function zerotail.needs_an_open_way_in() returns trigger language plpgsql
+    security definer set search_path = pg_catalog as $$
+begin
+    if current_setting('zerotail.numbering', true) is distinct from 'on' and not zerotail.way_in_is_open() then
+        raise exception 'this site hands its role over and takes nothing new until that is done'
+            using errcode = 'read_only_sql_transaction',
+                  hint = 'Insert again in a moment, at the site that is active then: zerotail handover status';
+    end if;
+    return null;
+end
+$$;
+
+create or replace trigger instruction_needs_an_open_way_in
+    before insert on zerotail.instruction for each statement execute function zerotail.needs_an_open_way_in();
+create or replace trigger submission_needs_an_open_way_in
+    before insert on zerotail.submission for each statement execute function zerotail.needs_an_open_way_in();
