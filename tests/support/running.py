@@ -46,6 +46,12 @@ class Settle:
 
 def doubled(value: bytes) -> bytes:
     return value.replace(b'"amount":', b'"amount":2')
+
+
+def picky(value: bytes) -> bytes:
+    if b"no record" in value:
+        raise ValueError("no record can be made of this")
+    return value.replace(b"huge", b"x" * 2_000_000)
 '''
 _INSERT = """
 insert into zerotail.instruction (producer, partition, serial, id, value)
@@ -72,6 +78,8 @@ class Running:
     receiver: str = "R2"
     spark: dict[str, Any] = field(default_factory=dict)
     stage: dict[str, Any] = field(default_factory=dict)
+    transform: str = ""
+    """A function of the code beside the configuration, for all producers."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     inserted: dict[tuple[str, int], int] = field(default_factory=dict)
     submitted: int = 0
@@ -122,6 +130,7 @@ class Running:
             "topics": {self.topic: {"partitions": self.partitions, "replication": 1, "min_insync": 1}},
             "producers": {
                 f"{producer}-{self.name}": {"topic": self.topic, "serials": serials, "resend_after": "2s"}
+                | ({"transform": f"flows_{self.name}:{self.transform}"} if self.transform else {})
                 for serials, names in (("given", self.producers), ("numbered", self.numbered))
                 for producer in names
             }

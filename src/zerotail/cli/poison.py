@@ -230,7 +230,8 @@ def _told(one: Spoiled, place: str, *, with_commands: bool = True) -> Iterator[s
 
     name = f"{one.producer_name} (producer {one.producer})" if one.producer_name else f"producer {one.producer}"
     times = "once" if one.attempts == 1 else f"{one.attempts} times"
-    yield f"{one.stage} partition {one.partition} · serial {one.serial} of {name} · position {one.position}"
+    place = "at the door of its producer" if one.position < 0 else f"position {one.position}"
+    yield f"{one.stage} partition {one.partition} · serial {one.serial} of {name} · {place}"
     yield f"  stopped   {times}, since {one.since.isoformat(timespec='seconds')}"
     yield f"  reason    {one.reason}"
     yield f"  digest    {one.digest}"

@@ -3,11 +3,14 @@
 The client is idempotent and waits for all in-sync replicas. When it gives up on a record nobody knows what is in the
 log; the client is then thrown away with everything it had queued, and the next attempt begins with a new one. Sending
 the same records again is harmless: the stage drops repeats by their serials.
+
+A record that is larger than the client or the topic takes is named, and what lies in front of it is sent: it would be
+refused again and again, and everything behind it would wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +20,12 @@ from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.core.record import HEADER_BYTES, HEADER_NAME, encode_column
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
-from zerotail.ports import Batch, Done, Indefinite, SendRecords, Unreachable
+from zerotail.ports import Batch, Done, Indefinite, SendRecords, TooLarge, Unreachable
 
 _DELIVERY_SECONDS = 10.0
+_TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
+_STANDS_OUT = 4
+"""A record so many times as large as the mean is the first one to be suspected."""
 SETTINGS = {
     "acks": "all",
     "enable.idempotence": True,
@@ -50,19 +56,41 @@ class RecordSender:
         """Connect now: until an idempotent client may send, half a second passes."""
         self._connected()
 
-    def send(self, effect: SendRecords) -> Done | Unreachable | Indefinite:
+    def send(self, effect: SendRecords) -> Done | Unreachable | Indefinite | TooLarge:
         """Append a batch and wait until all of it is acknowledged."""
-        client = self._connected()
-        try:
-            records = zip(effect.records.values, headers_of(effect.records), strict=True)
-            queue_records(client, effect.topic, effect.partition, records)
-            left = client.flush(_DELIVERY_SECONDS)
-        except KafkaException:
-            left = 1
-        if left or self._failed:
-            self.close()
-            return Indefinite()
+        values, headers = effect.records.values, headers_of(effect.records)
+        return self._send(effect, values, headers, 0, len(values))
+
+    def _send(
+        self, effect: SendRecords, values: Sequence[bytes], headers: Sequence[bytes], first: int, end: int
+    ) -> Done | Indefinite | TooLarge:
+        """Append the records from `first` up to but without `end`; where one is too large, those in front of it."""
+        answer = self._attempt(effect, zip(values[first:end], headers[first:end], strict=True))
+        if not isinstance(answer, TooLarge):
+            return answer
+        if end - first == 1:
+            return TooLarge(first, answer.reason)
+        for part in _parts(values, first, end):
+            said = self._send(effect, values, headers, *part)
+            if not isinstance(said, Done):
+                return said
         return Done()
+
+    def _attempt(self, effect: SendRecords, records: Iterable[tuple[bytes, bytes]]) -> Done | Indefinite | TooLarge:
+        """Append them all; `TooLarge` when one of them is, whichever."""
+        client = self._connected()
+        refused: KafkaError | None = None
+        try:
+            queue_records(client, effect.topic, effect.partition, records)
+        except KafkaException as error:
+            refused = error.args[0]
+        left = client.flush(_DELIVERY_SECONDS)
+        if not left and not self._failed and refused is None:
+            return Done()
+        large = next((one for one in (refused, *self._failed) if one is not None and one.code() in _TOO_LARGE), None)
+        if left or self._failed or large is None:
+            self.close()
+        return Indefinite() if large is None else TooLarge(0, large.str())
 
     def close(self) -> None:
         """Throw the client away with what it had queued."""
@@ -82,6 +110,17 @@ class RecordSender:
     def _note_failure(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
             self._failed.append(error)
+
+
+def _parts(values: Sequence[bytes], first: int, end: int) -> list[tuple[int, int]]:
+    """Smaller batches: around the largest record where that one stands out, else halves."""
+    sizes = [len(value) for value in values[first:end]]
+    largest = first + sizes.index(max(sizes))
+    if max(sizes) * len(sizes) > _STANDS_OUT * sum(sizes):
+        parts = [(first, largest), (largest, largest + 1), (largest + 1, end)]
+    else:
+        parts = [(first, (first + end) // 2), ((first + end) // 2, end)]
+    return [(begin, stop) for begin, stop in parts if begin < stop]
 
 
 def queue_records(

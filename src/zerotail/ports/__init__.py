@@ -56,7 +56,7 @@ from zerotail.ports.outside import (
     SettleDoubts,
     Superseded,
 )
-from zerotail.ports.records import Batch, HintLost, LogEnd, Polled, PollRecords, ReadLogEnd, SendRecords
+from zerotail.ports.records import Batch, HintLost, LogEnd, Polled, PollRecords, ReadLogEnd, SendRecords, TooLarge
 from zerotail.ports.rows import Fed, Feed, ReadFeed, Submit, Submitted
 from zerotail.ports.stage import (
     ClaimHead,
@@ -136,6 +136,7 @@ __all__ = [
     "Submit",
     "Submitted",
     "Superseded",
+    "TooLarge",
     "TopicRestored",
     "Unreachable",
 ]

@@ -35,6 +35,14 @@ class SendRecords(Effect, frozen=True):
     records: Batch
 
 
+class TooLarge(Result, frozen=True):
+    """Kafka does not take this record, whoever sends it how often; those in front of it are in the log."""
+
+    place: int
+    """In the batch, counted from 0."""
+    reason: str
+
+
 class PollRecords(Effect, frozen=True):
     """Read a batch at a hint; at the beginning of the log when there is none."""
 

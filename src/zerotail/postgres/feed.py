@@ -22,14 +22,24 @@ _PLACES = """
 select producer.producer, head.partition, head.stage, coalesce((head.vector ->> producer.producer::text)::bigint, 0),
        coalesce(request.number, 0), producer.name = any(%s),
        exists (select from zerotail.poison where poison.stage = head.stage and poison.partition = head.partition
-                  and decision = '' and serial > coalesce((head.vector ->> poison.producer::text)::bigint, 0)),
+                  and decision = '' and position >= 0
+                  and serial > coalesce((head.vector ->> poison.producer::text)::bigint, 0)),
        coalesce((select max(serial) from zerotail.instruction as row
                   where row.producer = producer.producer and row.partition = head.partition), 0),
        (select true from zerotail.submission as waiting
          where waiting.producer = producer.producer and waiting.partition = head.partition
-         order by submitted_at, id limit 1) is not null
+         order by submitted_at, id limit 1) is not null,
+       door.stands, door.decided
   from zerotail.producer join zerotail.head on head.stage = producer.consumer
   left join zerotail.request on request.producer = producer.producer and request.partition = head.partition
+ cross join lateral (
+       select min(serial) filter (where decision = '' and position < 0) as stands,
+              coalesce(array_agg(serial order by serial)
+                       filter (where decision in ('skip', 'replace')), '{}') as decided
+         from zerotail.poison
+        where poison.stage = head.stage and poison.partition = head.partition
+          and poison.producer = producer.producer and at_door
+          and serial > coalesce((head.vector ->> producer.producer::text)::bigint, 0)) as door
  where producer.channel = '' and producer.name = any(%s)
  order by 1, 2
 """
@@ -207,6 +217,10 @@ class FeedPlace:
     """The last row that has a serial."""
     waiting: bool
     """Whether rows without a serial are there."""
+    stands: Serial | None = None
+    """The first row of which no record can be made, and about which nobody has decided."""
+    decided: Sequence[Serial] = ()
+    """Those about which somebody has: their records have no value."""
 
 
 def look_at_feeds(
@@ -215,18 +229,8 @@ def look_at_feeds(
     """The places of every partition of these producers."""
     rows = connection.execute(_PLACES.encode(), (list(numbered), list(producers))).fetchall()
     places = [
-        FeedPlace(
-            ProducerNumber(number),
-            PartitionNumber(partition),
-            StageName(consumer),
-            Serial(vector),
-            request,
-            without_serial,
-            stopped,
-            Serial(last),
-            waiting,
-        )
-        for number, partition, consumer, vector, request, without_serial, stopped, last, waiting in rows
+        FeedPlace(ProducerNumber(number), PartitionNumber(partition), StageName(consumer), Serial(vector), *rest)
+        for number, partition, consumer, vector, *rest in rows
     ]
     return read_standing(connection), places
 

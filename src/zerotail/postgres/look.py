@@ -108,6 +108,16 @@ select producer.name, request.partition, request.serial, request.number
  where coalesce((head.vector ->> producer.producer::text)::bigint, 0) < request.serial
  order by producer.name, request.partition
 """
+# By its position, which a database of before has as well.
+_AT_THE_DOOR = """
+select producer.name, poison.partition, poison.serial, poison.reason
+  from zerotail.poison
+  join zerotail.producer using (producer)
+  join zerotail.head on head.stage = poison.stage and head.partition = poison.partition
+ where poison.decision = '' and poison.position < 0
+   and poison.serial > coalesce((head.vector ->> producer.producer::text)::bigint, 0)
+ order by poison.found_at
+"""
 _SET_ASIDE = "select count(*) from zerotail.set_aside where decision = ''"
 
 
@@ -151,6 +161,16 @@ class RequestSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class StandsSeen:
+    """A producer stands in a partition: no record can be made of this row."""
+
+    producer: str
+    partition: int
+    serial: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Books:
     """What the tables say, in one snapshot."""
 
@@ -164,6 +184,8 @@ class Books:
     """The sites that have a number."""
     set_aside: int | None = 0
     """Rows that could not become instructions, and wait for a decision; None where the table is missing."""
+    stands: tuple[StandsSeen, ...] = ()
+    """Rows that could not become records, and wait for a decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +286,7 @@ def _read_books(connection: Connection) -> Books:
         read_reports(connection),
         frozenset(read_numbers(connection)),
         _count_set_aside(connection),
+        tuple(StandsSeen(*row) for row in connection.execute(_AT_THE_DOOR.encode())),
     )
 
 

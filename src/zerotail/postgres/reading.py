@@ -8,7 +8,7 @@ what the transform makes of the row, so whoever wants the records' values brings
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -46,6 +46,18 @@ class Source:
     lane: Lane | None = None
     """The outbox of an upstream stage; without it, instruction rows."""
     transform: Callable[[bytes], bytes] | None = None
+    decided: Mapping[Serial, bytes] = field(default_factory=dict)
+    """Digests of records that were skipped or replaced."""
+
+    def value_of(self, serial: int, stored: bytes) -> bytes:
+        """What the producer made of a row. Of one that it could not take it made nothing: the row itself counts, under
+        its own digest, and what was decided about that.
+        """
+        if self.transform is None or (
+            self.decided and (digest := self.decided.get(Serial(serial))) is not None and digest == digest_of(stored)
+        ):
+            return stored
+        return self.transform(stored)
 
 
 Sources = Mapping[ProducerNumber, Source]
@@ -63,6 +75,10 @@ _MESSAGES = (
 _OWED = (
     "select segment, first_number, count, messages from zerotail.outbox "
     "where channel = %s and partition = %s and target = %s and first_number > %s order by first_number limit %s"
+)
+_DECIDED = (
+    "select producer, serial, digest from zerotail.poison "
+    "where stage = %s and partition = %s and decision in ('skip', 'replace')"
 )
 _RECORDS_AT_ONCE = 20_000
 _NONE: Transforms = MappingProxyType({})
@@ -100,9 +116,14 @@ def find_sources(
     rows = connection.execute(
         b"select producer, name, channel, source_partition from zerotail.producer where consumer = %s", (stage,)
     ).fetchall()
+    decided: dict[int, dict[Serial, bytes]] = {}
+    for producer, serial, digest in connection.execute(_DECIDED.encode(), (stage, partition)).fetchall():
+        decided.setdefault(producer, {})[Serial(serial)] = bytes(digest)
     return {
         ProducerNumber(producer): Source(
-            Lane(ChannelName(channel), PartitionNumber(source), partition) if channel else None, transforms.get(name)
+            Lane(ChannelName(channel), PartitionNumber(source), partition) if channel else None,
+            transforms.get(name),
+            decided.get(producer, {}),
         )
         for producer, name, channel, source in rows
     }
@@ -122,7 +143,7 @@ def read_values(
         source = sources.get(producer, Source())
         stored = read_range(connection, source.lane, producer, partition, first, last)
         if source.transform is not None:
-            stored = {serial: source.transform(value) for serial, value in stored.items()}
+            stored = {serial: source.value_of(serial, value) for serial, value in stored.items()}
         values[producer] = stored
     return values
 

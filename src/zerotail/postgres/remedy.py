@@ -20,7 +20,7 @@ RETRY, SKIP, REPLACE = "retry", "skip", "replace"
 
 _LIST = """
 select poison.stage, poison.partition, poison.producer, coalesce(producer.name, ''), serial, position, digest, reason,
-       attempts, found_at, decision, replacement, decided_by, poison.decided_at,
+       attempts, found_at, decision, replacement, decided_by, poison.decided_at, at_door,
        serial <= coalesce((head.vector ->> poison.producer::text)::bigint, 0) as taken
   from zerotail.poison left join zerotail.producer using (producer)
        left join zerotail.head on head.stage = poison.stage and head.partition = poison.partition
@@ -54,6 +54,8 @@ class Spoiled:
     replacement: str | None
     decided_by: str
     decided_at: datetime | None
+    at_door: bool
+    """Whether its producer could not make a record of it."""
     taken: bool
     """Whether a segment holds the record by now."""
     value: str | None = None
@@ -61,7 +63,7 @@ class Spoiled:
 
     @property
     def waits(self) -> bool:
-        """Whether its partition stands still until somebody decides."""
+        """Whether its partition, or its producer there, stands still until somebody decides."""
         return not self.decision and not self.taken
 
 
@@ -120,6 +122,8 @@ def decide(connection: Connection, wish: Wish) -> bool:
         return False
     if known.taken:
         raise Declined(f"the record was taken meanwhile{_said(known)}")
+    if wish.remedy == RETRY and known.at_door and known.position >= 0:
+        raise Declined("its record has no value that could be tried again: skip it, or replace it")
     if known.decision:
         raise Declined(f"it is decided otherwise already{_said(known)}")
     connection.execute(_DECIDE.encode(), (wish.remedy, wish.replacement, wish.operator, *place))

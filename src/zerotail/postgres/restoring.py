@@ -55,7 +55,7 @@ def read_blocks(
             _require_dense(np.array(sorted(stored), dtype=np.int64), producer, begin, end)
             block = pa.array([stored[Serial(serial)] for serial in range(begin, end)], pa.binary())
         if source.transform is not None:
-            block = pa.array(map(source.transform, block.to_pylist()), pa.binary())
+            block = pa.array(map(source.value_of, range(begin, end), block.to_pylist()), pa.binary())
         yield pa.record_batch({_NAME: block})
 
 

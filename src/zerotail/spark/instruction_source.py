@@ -17,6 +17,9 @@ With `site`, the stream ends as soon as that site is not the active one any more
 that site is the active one for the first time, and rehearses meanwhile: a few batches of ranges of `NOBODY`, which have
 no rows, so that nothing of the way is gone for the first time when it counts.
 
+A row of which no record can be made stops its producer in that partition: no range reaches it until somebody has
+decided about it (`zerotail poison`). Then it has a range of its own, so that whoever sends it asks what was decided.
+
 With `ranges` the stream has one row for each such task, which serials it covers, instead of the instructions: whoever
 reads them itself (`read_rows`) spares the way through the JVM. Our own producers do.
 """
@@ -40,9 +43,15 @@ from zerotail.postgres.owed import fullest_bytes
 from zerotail.postgres.transaction import Session
 
 SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
-RANGES = "producer int, partition int, first bigint, next_serial bigint"
+RANGES = "producer int, partition int, first bigint, next_serial bigint, decided boolean"
 _RANGE = pa.schema(
-    [("producer", pa.int32()), ("partition", pa.int32()), ("first", pa.int64()), ("next_serial", pa.int64())]
+    [
+        ("producer", pa.int32()),
+        ("partition", pa.int32()),
+        ("first", pa.int64()),
+        ("next_serial", pa.int64()),
+        ("decided", pa.bool_()),
+    ]
 )
 NOBODY = 0
 """The number of no producer."""
@@ -69,12 +78,14 @@ class InstructionSource(DataSource):
 class SerialRange(InputPartition):
     """What one task reads: serials from `first` up to but without `next_serial`."""
 
-    def __init__(self, producer: int, partition: int, first: int, next_serial: int) -> None:
+    def __init__(self, producer: int, partition: int, first: int, next_serial: int, *, decided: bool) -> None:
         super().__init__(None)
         self.producer = producer
         self.partition = partition
         self.first = first
         self.next_serial = next_serial
+        self.decided = decided
+        """Whether somebody has decided about it at the door."""
 
 
 class InstructionReader(DataSourceStreamReader):
@@ -128,6 +139,9 @@ class InstructionReader(DataSourceStreamReader):
         if place.request > served or place.vector >= first or self._stands(place, first):
             first, again = place.vector + 1, again + 1
             self._served[_key(place)] = place.request
+        if place.stands is not None and first > place.stands:
+            first = int(place.stands)
+            before = {"first": first, "next": first, "again": again}
         # Most looks find nothing: they cost no more than the one question that was asked for all places.
         to_number = place.numbered and place.waiting
         if place.last < first and not to_number:
@@ -138,9 +152,13 @@ class InstructionReader(DataSourceStreamReader):
         last = self._database().read(
             lambda connection: last_dense_serial(connection, producer, partition, Serial(first), self._limit)
         )
-        if not isinstance(last, int) or last < first:
+        if not isinstance(last, int):
             return before
-        return {"first": first, "next": last + 1, "again": again}
+        last = _end_before_the_door(place, first, last)
+        if last < first:
+            return before
+        planned = {"first": first, "next": last + 1, "again": again}
+        return {**planned, "decided": 1} if first in place.decided else planned
 
     def _stands(self, place: FeedPlace, first: int) -> bool:
         """Whether records that were sent have not been taken for a while: Kafka may have lost its very tail."""
@@ -189,14 +207,18 @@ class InstructionReader(DataSourceStreamReader):
         for key, place in end.items():
             if place != start.get(key) and place["next"] > place["first"]:
                 producer, partition = key.split("/")
-                ranges.append(SerialRange(int(producer), int(partition), place["first"], place["next"]))
+                decided = "decided" in place
+                ranges.append(
+                    SerialRange(int(producer), int(partition), place["first"], place["next"], decided=decided)
+                )
         return ranges
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SerialRange)  # noqa: S101 - planned above
         wanted = (partition.producer, partition.partition, partition.first, partition.next_serial)
         if self._ranges:
-            yield pa.RecordBatch.from_pylist([dict(zip(_RANGE.names, wanted, strict=True))], _RANGE)
+            row = dict(zip(_RANGE.names, (*wanted, partition.decided), strict=True))
+            yield pa.RecordBatch.from_pylist([row], _RANGE)
         else:
             yield from read_rows(self._dsn, *wanted)
 
@@ -215,6 +237,15 @@ def _is_set(options: Mapping[str, str], name: str) -> bool:
 
 def _beginning(place: FeedPlace) -> dict[str, int]:
     return {"first": place.vector + 1, "next": place.vector + 1, "again": 0}
+
+
+def _end_before_the_door(place: FeedPlace, first: int, last: int) -> int:
+    """The last serial of a range that ends in front of a row that stands, and has a decided one for itself."""
+    if place.stands is not None:
+        last = min(last, place.stands - 1)
+    if first in place.decided:
+        return min(last, first)
+    return min([last, *(serial - 1 for serial in place.decided if serial > first)])
 
 
 def _key(place: FeedPlace) -> str:

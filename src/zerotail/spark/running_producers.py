@@ -105,6 +105,6 @@ class RunningProducers:
         """Give back the session."""
         self._database.close()
 
-    def _note(self, producer: ProducerNumber, partition: PartitionNumber, sent: int) -> None:
+    def _note(self, producer: ProducerNumber, partition: PartitionNumber, sent: int, stopped: str) -> None:
         self._waiting = False
-        self._say(_ROLE, self._names[producer], partition, "working", "", sent=sent)
+        self._say(_ROLE, self._names[producer], partition, "stopped" if stopped else "working", stopped, sent=sent)

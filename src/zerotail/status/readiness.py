@@ -51,7 +51,7 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
     active, other, epoch = seen.active, seen.other, seen.epoch
     if active is None or other is None or epoch is None:
         return "unknown", tuple(_why_nobody_is_active(seen))
-    reasons = []
+    reasons = [*_why_producers_stand(seen)]
     if seen.exposed:
         reasons.append(f"{active.name} works without {other.name}, which may lack what was sent")
     if active.look is None:
@@ -75,6 +75,14 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
         return "ready", ()
     unknown = active.look is None and other.look is not None and not seen.exposed
     return "unknown" if unknown else "not ready", tuple(dict.fromkeys(reasons))
+
+
+def _why_producers_stand(seen: Seen) -> Iterator[str]:
+    if seen.books is None or seen.teller is None:
+        return
+    for one in seen.books.stands:
+        row = f"producer {one.producer} stands at serial {one.serial} of partition {one.partition}"
+        yield f"{row}: {one.reason}; zerotail poison list --site {seen.teller.name}"
 
 
 def _why_commits_are_not_safe(primary: DatabaseLook, active: str, other: str) -> Iterator[str]:

@@ -38,3 +38,10 @@ create or replace trigger instruction_needs_an_open_way_in
     before insert on zerotail.instruction for each statement execute function zerotail.needs_an_open_way_in();
 create or replace trigger submission_needs_an_open_way_in
     before insert on zerotail.submission for each statement execute function zerotail.needs_an_open_way_in();
+
+-- A row that cannot become a record is poison before Kafka: it stops its own producer and partition. Once somebody has
+-- decided, its record goes out without a value, and the stage carries the decision out.
+alter table zerotail.poison add column if not exists at_door boolean not null default false;
+
+comment on column zerotail.poison.at_door is
+    'its producer could not make a record of it; the digest is that of the row, and -1 is the position until the stage meets it';
