@@ -148,9 +148,15 @@ def live_at(lineage: Lineage, site: SiteName, timeline: Timeline | None) -> bool
     return works_at(lineage, site, timeline) and lineage.current.phase is not Phase.OPENED
 
 
-def next_epoch(lineage: Lineage, site_number: int) -> Epoch:
-    """The number under which site `site_number` goes on after this lineage."""
-    return epoch_of(generation_of(lineage.current.epoch) + 1, site_number)
+_JUMP = 1000
+
+
+def next_epoch(lineage: Lineage, site_number: int, *, some_may_be_lost: bool = False) -> Epoch:
+    """The number under which site `site_number` goes on after this lineage; far behind it, where epochs that were
+    opened may be missing in it: no number is ever given twice.
+    """
+    ahead = _JUMP if some_may_be_lost else 1
+    return epoch_of(generation_of(lineage.current.epoch) + ahead, site_number)
 
 
 def topic_at(topic: TopicName, rejoined_in: Epoch | None) -> TopicName:

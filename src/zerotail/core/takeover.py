@@ -10,6 +10,8 @@ other.
    site took over) opens one before anything else is written.
 3. A copy that says `exposed` of another site's epoch may lack what that site released: refused, unless the
    operator accepts the loss by a statement of its own.
+4. So may a replica that took over inside its site: where the epoch is exposed nobody else can tell, and where it is
+   gated the other site's copy is the measure (`core.completeness`).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from zerotail.core.completeness import Surplus, require_complete
 from zerotail.core.epoch import Durability, Lineage, Phase, next_epoch, works_at
 from zerotail.core.identity import Epoch, SiteName, Timeline
 from zerotail.errors import Refused
@@ -81,6 +84,14 @@ class SiteView:
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """What the copy at the other site holds, and this one lacks."""
+
+    site: SiteName
+    surplus: Surplus
+
+
+@dataclass(frozen=True, slots=True)
 class TakeoverPlan:
     """What is left to do; `expected` is the epoch on which the plan rests, `epoch` the one that will be
     live.
@@ -112,24 +123,43 @@ _RENEWAL = (Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE)
 """At the site that works already: its Kafka and its state are the ones it had."""
 
 
+def renews(view: SiteView) -> bool:
+    """Whether the site goes on in its own epoch on another timeline, or has begun to and is not live: a replica inside
+    it took over.
+    """
+    row = view.lineage.current
+    if works_at(view.lineage, view.site, view.timeline):
+        return row.cause == "timeline" and row.phase is Phase.OPENED
+    return row.site == view.site and view.timeline is not None
+
+
 def plan_takeover(
-    view: SiteView, *, accept_loss: bool = False, cause: str = "takeover", held: Sequence[str] = ()
+    view: SiteView,
+    *,
+    accept_loss: bool = False,
+    cause: str = "takeover",
+    held: Sequence[str] = (),
+    ahead: Ahead | None = None,
 ) -> TakeoverPlan:
     """The steps that make `view.site` the active one; `Refused` when its copy may lack what was released.
 
-    `held` is what the copy holds, in lines with numbers: whoever is refused has to decide by them.
+    `held` is what the copy holds, in lines with numbers: whoever is refused has to decide by them. `ahead` is what the
+    other site's copy holds, where that was looked at: a replica inside the site may lack it.
     """
     row = view.lineage.current
+    if ahead is not None and renews(view):
+        require_complete(ahead.site, view.site, ahead.surplus, accept_loss=accept_loss)
     if works_at(view.lineage, view.site, view.timeline):
         left = _RENEWAL if row.cause in ("timeline", "exposure") else _FROM_EPOCH
         steps = {Phase.OPENED: left[1:], Phase.DRAINING: (Step.GO_LIVE,), Phase.LIVE: ()}[row.phase]
         return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, steps)
-    own = row.site == view.site
-    epoch = next_epoch(view.lineage, view.site_number)
-    if own and view.timeline is not None:
-        # A replica inside the site took over: what the other site holds is all there, so nothing else
-        # changes.
+    if renews(view):
+        # A replica inside the site took over, and it has what the other site holds, or what it lacks may be lost.
+        if row.durability is Durability.EXPOSED and not accept_loss:
+            raise _unknown_replica(view, held)
+        epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=accept_loss)
         return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL)
+    epoch = next_epoch(view.lineage, view.site_number)
     if row.durability is Durability.EXPOSED and not accept_loss:
         raise Refused(
             f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
@@ -148,11 +178,27 @@ def plan_takeover(
     return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH)
 
 
+def _unknown_replica(view: SiteView, held: Sequence[str], line: str = "") -> Refused:
+    row = view.lineage.current
+    line = line or f"zerotail takeover plan --to {view.site} --accept-loss"
+    return Refused(
+        f"the database of {view.site} has gone on from a replica inside the site in epoch {row.epoch}, and no other "
+        f"copy can show that it had everything.",
+        code="ZT472",
+        why=f"What {view.site} released before may be missing in it, and its numbers be given again."
+        + _held(view, held),
+        tries=(
+            f"zerotail status --site {view.site}",
+            f"{line}    # if the replica had everything, or the rest may be lost",
+        ),
+    )
+
+
 def _held(view: SiteView, held: Sequence[str]) -> str:
     return "".join(f"\n{line}" for line in (f"The copy at {view.site} holds:", *held)) if held else ""
 
 
-def plan_exposure(view: SiteView) -> TakeoverPlan:
+def plan_exposure(view: SiteView, *, accept_loss: bool = False) -> TakeoverPlan:
     """Go on without a standby, by an operator's statement that the other site is out: a new epoch that says
     so.
 
@@ -161,6 +207,8 @@ def plan_exposure(view: SiteView) -> TakeoverPlan:
     tell them apart (I21).
 
     Commits stop waiting first: one that waits holds the rows that the new epoch has to change.
+
+    A replica that took over inside the site and has not met the gate since may lack what the other site holds.
     """
     row = view.lineage.current
     if not works_at(view.lineage, view.site, view.timeline):
@@ -172,5 +220,7 @@ def plan_exposure(view: SiteView) -> TakeoverPlan:
     if row.durability is Durability.EXPOSED:
         steps = (Step.STOP_WAITING, *_RENEWAL[1:]) if row.phase is Phase.OPENED else ()
         return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, steps)
-    epoch = next_epoch(view.lineage, view.site_number)
+    if renews(view) and not accept_loss:
+        raise _unknown_replica(view, (), f"zerotail takeover plan --to {view.site} --accept-lost-site S --accept-loss")
+    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=renews(view))
     return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, "exposure", (Step.STOP_WAITING, *_RENEWAL))

@@ -1,7 +1,8 @@
 """Rejoin: a site that was lost comes back as standby, and the epoch goes back to gated.
 
 1. observe: the other site is the one that works, though perhaps not live before it has a standby; this one
-   is not its standby already, or one that can never catch up, and has not worked alone meanwhile.
+   is not its standby already, or one that can never catch up, and has not worked alone meanwhile. Nor does it
+   hold anything that was behind the gate and that the other one has lost, in a failover inside its site.
 2. Keep what only this site's database has: locally committed, never behind the gate, so nobody was told of
    it.
 3. Say in the active database that the site comes back in this epoch: its topics get new names, so that an old
@@ -18,6 +19,7 @@ still says `exposed` and refuses to take over.
 
 from __future__ import annotations
 
+from zerotail.core.completeness import Surplus, may_hold_more, require_replaceable
 from zerotail.core.epoch import Durability, works_at
 from zerotail.core.identity import SiteName
 from zerotail.errors import Refused as NotAllowed
@@ -26,6 +28,8 @@ from zerotail.failover.steps import StepNumbers, require_done
 from zerotail.flow.gate import wait_for_gate
 from zerotail.ports import (
     ChangeEpoch,
+    CompareCopies,
+    CopiesCompared,
     CopyDatabase,
     KeepTail,
     ObserveSite,
@@ -36,17 +40,21 @@ from zerotail.ports import (
 )
 
 
-def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> Story[bool]:
+def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False, accept_loss: bool = False) -> Story[bool]:
     """Bring `site` back as the standby of `active`; runs at the active site. False: nothing was to be done.
 
-    `database_lost` is an operator's statement. Without it a database that does not answer is not replaced:
-    it may have gone on alone, and answer again in a moment.
+    `database_lost` and `accept_loss` are an operator's statements. Without the first a database that does not answer
+    is not replaced: it may have gone on alone, and answer again in a moment. Without the second one that holds more
+    than the active site is not.
     """
     # 1
     there = yield from _require_active(active)
     standing = there.standing
     seen = yield ObserveSite(site)
-    attached = isinstance(seen, SiteObserved) and follows(seen, there)
+    surplus = yield from _compare(seen, there, site, active)
+    if surplus is not None:
+        require_replaceable(site, active, surplus, accept_loss=accept_loss)
+    attached = isinstance(seen, SiteObserved) and follows_on(seen, there, surplus)
     if attached and standing.lineage.current.durability is Durability.GATED:
         return False
     if not attached:
@@ -60,7 +68,7 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
         if isinstance(seen, SiteObserved):
             require_nothing_released(site, seen.standing, standing)
             # 2
-            kept = yield KeepTail(site, active)
+            kept = yield KeepTail(site, active, surplus is not None and not surplus.nothing)
             require_done(kept, "keep the tail", _step(site))
             replaced = (seen.standing.epoch, kept.position)
         # 3
@@ -77,6 +85,32 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False) -> 
         require_done(changed, "go back to gated", _step(site))
         yield from wait_for_gate(standing.asker, changed.position)
     return True
+
+
+def _compare(seen: object, there: SiteObserved, site: SiteName, active: SiteName) -> Story[Surplus | None]:
+    """What the copy holds and the active site lacks; None where that cannot be."""
+    if not isinstance(seen, SiteObserved) or not holds_more_perhaps(seen, there, active):
+        return None
+    compared = yield CompareCopies(site, active)
+    if not isinstance(compared, CopiesCompared):
+        raise Unavailable(f"what the copy at {site} holds could not be compared with {active}", code="ZT410")
+    return compared.surplus
+
+
+def follows_on(seen: SiteObserved, there: SiteObserved, surplus: Surplus | None) -> bool:
+    """Whether a database follows the active one: one that went beyond the place where that one left its log does not,
+    though the log may be kept for it.
+    """
+    if surplus is not None:
+        left = there.standing.timeline != seen.standing.lineage.current.timeline
+        if not surplus.nothing or (left and not seen.receives and not surplus.within):
+            return False
+    return follows(seen, there)
+
+
+def holds_more_perhaps(seen: SiteObserved, there: SiteObserved, active: SiteName) -> bool:
+    """Whether a copy has to be compared with the active one before it is replaced."""
+    return may_hold_more(seen.standing.lineage, there.standing.lineage, active, there.standing.timeline)
 
 
 def follows(seen: SiteObserved, active: SiteObserved) -> bool:

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 
 from zerotail.core import receiver as receivers
 from zerotail.core import takeover as plans
+from zerotail.core.completeness import may_hold_more
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, topic_at
 from zerotail.core.head import Head, first_head
 from zerotail.core.identity import ChannelName, ProducerNumber, SegmentNumber, SiteName, StageName, TopicName
 from zerotail.core.receiver import ReceiverClass, Welcome
-from zerotail.core.takeover import SiteView, Step, Strategy, TakeoverPlan
+from zerotail.core.takeover import Ahead, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.failover.follow import Followed, append_behind
 from zerotail.failover.replay import Replay
@@ -35,6 +36,8 @@ from zerotail.ports import (
     ChangeEpoch,
     ClaimAtReceiver,
     ClaimLane,
+    CompareCopies,
+    CopiesCompared,
     Done,
     FenceSite,
     Indefinite,
@@ -109,7 +112,8 @@ def take_over(
 ) -> Story[TakeoverReport]:
     """Make `site` the active one, or finish what an interrupted attempt began."""
     view = yield from observe_site(site, site_number)
-    plan = plans.plan_takeover(view, accept_loss=accept_loss, cause=cause)
+    ahead = yield from _look_at_other(view, other)
+    plan = plans.plan_takeover(view, accept_loss=accept_loss, cause=cause, ahead=ahead)
     return (yield from carry_out(pipeline, plan, other, "loss accepted" if accept_loss else ""))
 
 
@@ -125,6 +129,21 @@ def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
     if not isinstance(seen, SiteObserved):
         raise Unavailable(f"the database of {site} does not answer", code="ZT401")
     return SiteView(site, site_number, seen.standing.lineage, seen.standing.timeline)
+
+
+def _look_at_other(view: SiteView, other: SiteName) -> Story[Ahead | None]:
+    """What the other site's copy holds and this one lacks; None where that does not matter, or nobody answers: then the
+    epoch stays behind the gate, which only a copy of this very history opens.
+    """
+    if not plans.renews(view):
+        return None
+    seen = yield ObserveSite(other)
+    if not isinstance(seen, SiteObserved):
+        return None
+    if not may_hold_more(seen.standing.lineage, view.lineage, view.site, view.timeline):
+        return None
+    compared = yield CompareCopies(other, view.site)
+    return Ahead(other, compared.surplus) if isinstance(compared, CopiesCompared) else None
 
 
 def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator: str) -> Story[TakeoverReport]:

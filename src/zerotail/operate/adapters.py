@@ -33,6 +33,7 @@ from zerotail.kafka.end import LogEnds
 from zerotail.operate.command import ATTACH_SECONDS, COMMAND_SECONDS, run_command
 from zerotail.operate.pipeline import transforms_of
 from zerotail.postgres import failover, lineage, outbox, owed, promotion, shutdown, tail
+from zerotail.postgres.completeness import compare_copies
 from zerotail.postgres.connection import Connection, answers, one_row
 from zerotail.postgres.synchronous import is_streaming, set_synchronous_standby
 from zerotail.postgres.transaction import Session, session_within
@@ -117,6 +118,7 @@ class BadDayAdapters(SiteAdapters):
         self._opening: Thread | None = None
         self._carry_out |= {
             ports.ObserveSite: lambda e: self._read(e.site, failover.observe_site),
+            ports.CompareCopies: self._compare_copies,
             ports.FenceSite: self._fence,
             ports.Promote: self._promote,
             ports.StopWaiting: lambda e: _answered(
@@ -203,6 +205,16 @@ class BadDayAdapters(SiteAdapters):
         other = self._configuration.other_site(site)
         ended = run_command(words, site, other, Deadline.after(seconds))
         return ports.Done() if ended.ok else ports.Refused(ended.said)
+
+    def _compare_copies(self, effect: ports.CompareCopies) -> ports.CopiesCompared | ports.Unreachable:
+        try:
+            return ports.CopiesCompared(
+                compare_copies(
+                    lambda work: self._known(effect.site, work), lambda work: self._known(effect.active, work)
+                )
+            )
+        except Unavailable:
+            return ports.Unreachable()
 
     def _fence(self, effect: ports.FenceSite) -> Any:
         words = self._configuration.takeover.fence
@@ -312,7 +324,7 @@ class BadDayAdapters(SiteAdapters):
                 effect.source, lambda source: (tail.survived_of(known, source), lineage.read_standing(source).lineage)
             )
             self._locked = tail.LockedDatabase(self._dsns[effect.site])
-            kept = self._locked.keep_tail(effect.site, survived, common, self._notes.folder)
+            kept = self._locked.keep_tail(effect.site, survived, common, self._notes.folder, released=effect.released)
             self._notes.kept(kept)
             return ports.Done(kept.position)
 

@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass
 
 from zerotail.config import Configuration
+from zerotail.core.completeness import require_replaceable
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
 from zerotail.errors import Refused
-from zerotail.failover.rejoin import follows, rejoin, require_nothing_released
+from zerotail.failover.rejoin import follows_on, rejoin, require_nothing_released
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.plan import COPY, REJOIN, ActPlan, make_plan, require_accepted
 from zerotail.operate.world import NOT_OURS, World
@@ -21,14 +22,22 @@ class PlannedRejoin:
 
     shown: ActPlan
     database_lost: bool
+    loss: bool = False
+    """Whether something that was released is lost with the copy, by the operator's will."""
 
 
-def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> PlannedRejoin:
+def plan_rejoin(
+    configuration: Configuration, world: World, site: SiteName, *, accept_loss: bool = False
+) -> PlannedRejoin:
     """What would bring `site` back as the standby of the other one."""
     active = configuration.other_site(site)
     there = world.require(active)
     standing = there.standing
     world.require_numbers(active)
+    more = world.surplus.get(site)
+    if more is not None:
+        require_replaceable(site, active, more, accept_loss=accept_loss)
+    loss = more is not None and not more.nothing
     working = world.find_active()
     if working != active:
         what = f"{working} is the active site" if working else f"{active} is not active"
@@ -39,7 +48,7 @@ def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> P
     if seen is None:
         _require_no_answer(world, site)
     exposed = standing.lineage.current.durability is Durability.EXPOSED
-    attached = seen is not None and follows(seen, there)
+    attached = seen is not None and follows_on(seen, there, more)
     steps: list[str] = []
     needs: list[str] = []
     world.require_rights(active)
@@ -50,14 +59,16 @@ def plan_rejoin(configuration: Configuration, world: World, site: SiteName) -> P
             needs.append(f"--accept-lost-database {site}")
         else:
             require_nothing_released(site, seen.standing, standing)
-            steps.append(f"keep the tail: what only {site} has, in a file; it is never applied")
+            needs += [f"--accept-loss {site}"] if loss else []
+            lost = ", and some of it was released" if loss else ""
+            steps.append(f"keep the tail: what only {site} has, in a file; it is never applied{lost}")
         steps.append(f"note the return: topics of {site} get names with epoch {standing.epoch}")
         steps.append(f"{COPY}: replace that of {site} by a fresh copy of {active}'s")
     if exposed:
         steps.append(f"back to gated: nothing leaves {active} any more before {site} has it")
-    told = (world.told(active), world.told(site))
+    told = (world.told(active), world.told(site), *(more.told(site, active) if more is not None and loss else ()))
     shown = make_plan(REJOIN, site, active, standing.epoch, seen=told, steps=tuple(steps), needs=tuple(needs))
-    return PlannedRejoin(shown, database_lost=seen is None)
+    return PlannedRejoin(shown, database_lost=seen is None, loss=loss)
 
 
 def run_rejoin(operator: Operator, planned: PlannedRejoin, accepted: tuple[str, ...]) -> ActReport:
@@ -68,7 +79,8 @@ def run_rejoin(operator: Operator, planned: PlannedRejoin, accepted: tuple[str, 
     require_accepted(plan, accepted)
     began = time.monotonic()
     with acting(operator, plan, accepted) as act:
-        changed = act.carry_through(rejoin(plan.site, plan.other, database_lost=planned.database_lost))
+        story = rejoin(plan.site, plan.other, database_lost=planned.database_lost, accept_loss=planned.loss)
+        changed = act.carry_through(story)
         act.finish()
     return ActReport(
         plan.act,

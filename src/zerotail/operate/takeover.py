@@ -10,7 +10,7 @@ from zerotail.config import Configuration
 from zerotail.core import takeover as plans
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
-from zerotail.core.takeover import SiteView, Step, Strategy, TakeoverPlan
+from zerotail.core.takeover import Ahead, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused
 from zerotail.failover.takeover import Pipeline, carry_out
@@ -85,9 +85,11 @@ def plan_takeover(
     alone = statements.lost_site is not None
     if alone:
         _require_out(world, site, other)
-        steps = plans.plan_exposure(view)
+        steps = plans.plan_exposure(view, accept_loss=statements.loss)
     else:
-        steps = plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site))
+        more = world.surplus.get(other)
+        ahead = None if more is None else Ahead(other, more)
+        steps = plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site), ahead=ahead)
     strategy = strategy_of(configuration, statements.strategy)
     if statements.rebuild and not strategy.reads_all:
         raise Misused(

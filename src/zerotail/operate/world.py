@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from zerotail import ports
 from zerotail.config import Configuration
+from zerotail.core.completeness import Surplus
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import SiteName
 from zerotail.core.site import require_known_sites
 from zerotail.errors import Refused, Unavailable, ZerotailError
+from zerotail.failover.rejoin import holds_more_perhaps
 from zerotail.operate.held import told_holding
-from zerotail.postgres.connection import CANCELLED, LETS_NOBODY_IN
+from zerotail.postgres.completeness import Ask, compare_copies
+from zerotail.postgres.connection import CANCELLED, LETS_NOBODY_IN, Connection
 from zerotail.postgres.failover import observe_site
 from zerotail.postgres.holding import Holding, read_holding
 from zerotail.postgres.lineage import NO_EPOCH
 from zerotail.postgres.rights import MissingRight, missing_rights
 from zerotail.postgres.transaction import Session
 
+T = TypeVar("T")
 _CONNECT_SECONDS = 2.0
 _PATIENCE_SECONDS = 5.0
 _ANSWERED = (LETS_NOBODY_IN, CANCELLED)
@@ -33,6 +39,8 @@ class World:
     sites: Mapping[SiteName, ports.SiteObserved | None]
     holdings: Mapping[SiteName, Holding] = field(default_factory=dict)
     """Of copies that say `exposed` of another site's epoch: what they hold."""
+    surplus: Mapping[SiteName, Surplus] = field(default_factory=dict)
+    """Of copies that were behind the gate of the other site, which may have lost something: what they hold more."""
     silence: Mapping[SiteName, ZerotailError] = field(default_factory=dict)
     """Of those that are None: what is known of the reason."""
     lacks: Mapping[SiteName, tuple[MissingRight, ...]] = field(default_factory=dict)
@@ -147,9 +155,40 @@ def observe_world(configuration: Configuration) -> World:
     return World(
         {site: one.seen for site, one in seen.items()},
         {site: one.holding for site, one in seen.items() if one.holding is not None},
+        dict(_surplus(configuration, {site: one.seen for site, one in seen.items() if one.seen is not None})),
         {site: one.silence for site, one in seen.items() if one.silence is not None},
         {site: one.lacks for site, one in seen.items()},
     )
+
+
+def _surplus(
+    configuration: Configuration, seen: Mapping[SiteName, ports.SiteObserved]
+) -> Iterator[tuple[SiteName, Surplus]]:
+    """Of every copy that may hold more than the site whose epoch it is in: what that is."""
+    for site, copy in seen.items():
+        active = configuration.other_site(site)
+        there = seen.get(active)
+        if there is None or not holds_more_perhaps(copy, there, active):
+            continue
+        with _asking(configuration, site) as of_copy, _asking(configuration, active) as of_active:
+            yield site, compare_copies(of_copy, of_active)
+
+
+@contextmanager
+def _asking(configuration: Configuration, site: SiteName) -> Iterator[Ask]:
+    dsn = configuration.sites[site].database.dsn.reveal()
+    database = Session(dsn, patience_seconds=_PATIENCE_SECONDS, connect_seconds=_CONNECT_SECONDS)
+
+    def ask(work: Callable[[Connection], T]) -> T:
+        answer = database.read(work)
+        if isinstance(answer, (ports.Unreachable, ports.Refused)):
+            raise database.silence(site, answer)
+        return answer
+
+    try:
+        yield ask
+    finally:
+        database.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from zerotail.ports.bad_day import (
     ChangeEpoch,
+    CompareCopies,
+    CopiesCompared,
     CopyDatabase,
     Drained,
     FenceSite,
@@ -79,7 +81,9 @@ __all__ = [
     "ClaimHead",
     "ClaimLane",
     "Commit",
+    "CompareCopies",
     "Conflicting",
+    "CopiesCompared",
     "CopyDatabase",
     "Done",
     "Drained",

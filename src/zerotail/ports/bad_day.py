@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from zerotail.core.completeness import Surplus
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.head import Head, Hint, Segment
 from zerotail.core.identity import (
@@ -43,6 +44,19 @@ class SiteObserved(Result, frozen=True):
     def can_follow(self, primary: SiteObserved) -> bool:
         """False when nobody keeps the log that this standby needs: by itself it will not catch up."""
         return self.receives or not self.slot or self.slot in primary.slots
+
+
+class CompareCopies(Effect, frozen=True):
+    """Look what the copy at a site holds and the history of the active one lacks."""
+
+    site: SiteName
+    active: SiteName
+
+
+class CopiesCompared(Result, frozen=True):
+    """What was found; see `core.completeness`."""
+
+    surplus: Surplus
 
 
 class FenceSite(Effect, frozen=True):
@@ -179,6 +193,8 @@ class KeepTail(Effect, frozen=True):
 
     site: SiteName
     source: SiteName
+    released: bool = False
+    """Whether it was behind the gate, so that it may have been sent: said of the tail."""
 
 
 class CopyDatabase(Effect, frozen=True):

@@ -1,7 +1,8 @@
 """The tail of a replaced database: what it has and the surviving history does not.
 
-It was committed at a site that was lost, and never behind the gate, so nobody outside was told of it. It is kept for
-audit, in a file with one JSON object per line, and never applied.
+It was committed at a site that was lost, and never behind the gate, so nobody outside was told of it: unless the
+active site lost it in a failover of its own, and an operator has accepted that. It is kept for audit, in a file with
+one JSON object per line, and never applied.
 
 1. What survived is written down in the cut of the first epoch that the replaced database does not know: whatever lies
    behind that cut is the tail. Without such an epoch the other database itself is the measure.
@@ -87,11 +88,14 @@ class Tail:
     segments: int
     messages: int
     file: str
+    released: bool = False
+    """Whether it was behind the gate, so that it may have been sent."""
 
     def told(self) -> str:
         """In one line."""
+        said = "released and lost to this history" if self.released else "never applied"
         return (
-            f"kept of {self.site}, never applied: {self.instructions + self.submissions} instructions, "
+            f"kept of {self.site}, {said}: {self.instructions + self.submissions} instructions, "
             f"{self.segments} segments, {self.messages} messages, in {self.file}"
         )
 
@@ -103,7 +107,7 @@ class LockedDatabase:
         self._dsn = dsn
         self._connection = connect(dsn, Deadline.after(_ANSWER_SECONDS), application="zerotail rejoin")
 
-    def keep_tail(self, site: str, survived: Cut, common: Lineage, folder: Path) -> Tail:
+    def keep_tail(self, site: str, survived: Cut, common: Lineage, folder: Path, *, released: bool = False) -> Tail:
         """Write the tail behind `survived` to a new file; the tables stay locked."""
         connection = self._connection
         with translated(where(self._dsn)), cut_after(connection, 2 * _ANSWER_SECONDS):
@@ -127,6 +131,7 @@ class LockedDatabase:
             counts["segment"],
             counts["messages"],
             str(path),
+            released,
         )
 
     def still_in(self, epoch: Epoch) -> bool:

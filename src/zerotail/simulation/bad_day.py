@@ -9,9 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from zerotail import ports
+from zerotail.core import completeness
+from zerotail.core.completeness import Surplus
+from zerotail.core.emission import Lane
 from zerotail.core.epoch import Cut, Durability, EpochRow, HeadCut, Phase
 from zerotail.core.head import Segment
 from zerotail.core.identity import (
+    Lsn,
     PartitionNumber,
     Position,
     ProducerNumber,
@@ -40,7 +44,34 @@ class BadDay(Parts):
         server = self.server(actor, effect.site)
         if server is None:
             return UNREACHABLE
-        return ports.SiteObserved(server.standing(), server.position)
+        receives = not server.in_recovery or server.follows(self.servers[OTHER[effect.site]])
+        return ports.SiteObserved(server.standing(), server.position, receives)
+
+    def _compare_copies(self, actor: Actor, effect: ports.CompareCopies) -> Any:
+        copy, there = self.server(actor, effect.site), self.server(actor, effect.active)
+        if copy is None or there is None:
+            return UNREACHABLE
+        unknown = completeness.first_unknown(copy.lineage, there.lineage)
+        survived = self._cut(there) if unknown is None else unknown.cut
+        held = self._cut(copy)
+        boxes, known = copy.table("outbox"), there.table("outbox")
+        surplus = Surplus(
+            copy.position,
+            None if there.went_on is None else Lsn(there.went_on),
+            there.position,
+            copy.replayed == len(copy.log),
+            completeness.same_way(copy.lineage, there.lineage, Timeline(there.timeline)),
+            messages=sum(max(0, len(boxes.get(lane, ())) - len(known.get(lane, ()))) for lane in self.topology.lanes),
+            instructions=completeness.count_instructions(held, survived, self.topology.inner),
+            segments=completeness.count_segments(held, survived),
+            epochs=completeness.count_epochs(copy.lineage, there.lineage),
+            claims=sum(self._ahead(copy, there, lane) for lane in self.topology.lanes),
+        )
+        return ports.CopiesCompared(surplus)
+
+    def _ahead(self, copy: Server, there: Server, lane: Lane) -> bool:
+        said, known = self._lane(copy, lane), self._lane(there, lane)
+        return said[:2] > known[:2] or said[3] > known[3]
 
     def _fence_site(self, actor: Actor, effect: ports.FenceSite) -> Any:
         if not self.fence or not self.reachable(actor.site, effect.site):

@@ -107,7 +107,9 @@ class Faults:
         if world.destroyed:
             return False
         if site != world.active:
-            return True
+            # A replica may have taken over there that lacks what only this one has.
+            there = world.servers[OTHER[site]]
+            return there.common_prefix(world.servers[site]) == len(world.servers[site].log)
         server, other = world.servers[site], world.servers[OTHER[site]]
         return (
             not server.in_recovery
@@ -153,20 +155,25 @@ class Faults:
             world.servers[site].start()
 
     def _fail_over(self, fault: Fault, site: SiteName) -> None:
-        """A replica inside the site takes over; it has all that the other site has, and all that was sent
-        alone.
+        """A replica inside the site takes over. It may lack anything, also what the other site has: unless there is no
+        other copy, for then nobody could bring it back (A2).
         """
         server, other = self.world.servers[site], self.world.servers[OTHER[site]]
         if server.in_recovery:
             return
-        least = server.common_prefix(other)
-        if server.lineage.current.durability is Durability.EXPOSED:
+        shared = server.common_prefix(other)
+        least = 1
+        if other.site in self.world.destroyed:
+            least = shared
+        if server.lineage.current.durability is Durability.EXPOSED or self._opening_alone(site):
             least = len(server.log)
-        if self._opening_alone(site):
-            least = len(server.log)
-        keep = least + fault.choice % (len(server.log) - least + 1)
+        if fault.choice % 3:  # most replicas are not far behind
+            least = max(least, shared)
+        keep = least + fault.choice // 3 % (len(server.log) - least + 1)
         if keep < len(server.log):
             self.schedule.mark("rows lost by a failover inside a site")
+        if keep < shared:
+            self.schedule.mark("a replica lacks what the other site has")
         server.fail_over_inside(keep)
 
     def _opening_alone(self, site: SiteName) -> bool:

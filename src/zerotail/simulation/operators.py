@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from zerotail import ports
+from zerotail.core.completeness import may_hold_more
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import EmissionNumber, PartitionNumber, SiteName, StageName, Timeline
@@ -81,8 +82,27 @@ class Operators:
         if (self.world.out == site and not self.errant) or not self.world.site_up[site]:
             return
         topology = self.world.topology
-        story = take_over(topology.pipeline, site, NUMBER[site], OTHER[site])
+        story = take_over(
+            topology.pipeline, site, NUMBER[site], OTHER[site], accept_loss=self._knows_that_it_is_complete(site)
+        )
         self._run(f"takeover {site}", site, story)
+
+    def _other_is_complete(self, active: SiteName) -> bool:
+        """Whether the other site's copy has something that the active site lost inside itself, as a plan says."""
+        here, there = self.world.servers[active], self.world.servers[OTHER[active]]
+        timeline = None if here.in_recovery else Timeline(here.timeline)
+        if not may_hold_more(there.lineage, here.lineage, active, timeline):
+            return False
+        compared = self.world.execute(Actor(active), ports.CompareCopies(OTHER[active], active))
+        return isinstance(compared, ports.CopiesCompared) and not compared.surplus.nothing
+
+    def _knows_that_it_is_complete(self, site: SiteName) -> bool:
+        """Whether a replica took over inside a site that works alone: here it has all that was sent, and its operator
+        knows it. Nobody else can tell.
+        """
+        server = self.world.servers[site]
+        row = server.lineage.current
+        return row.site == site and row.durability is Durability.EXPOSED and not server.in_recovery
 
     def hand_over(self) -> None:
         """Move the active role to the other site."""
@@ -222,7 +242,9 @@ class Operators:
             lineage.current.phase is not Phase.LIVE
         ):
             waits_for_standby = works_at(lineage, active, Timeline(server.timeline)) and not follows
-            if waits_for_standby:
+            if self._other_is_complete(active):
+                self.take_over(standby)
+            elif waits_for_standby:
                 self.rejoin()
             else:
                 self.take_over(active)

@@ -74,6 +74,7 @@ class Server:
         "timeline",
         "up",
         "waiting",
+        "went_on",
     )
 
     def __init__(self, site: SiteName, system: int) -> None:
@@ -92,6 +93,8 @@ class Server:
         """What a primary knows to be flushed at its standby."""
         self.tables: Tables = {}
         self.waiting: list[Waiting] = []
+        self.went_on: int | None = None
+        """Where a promoted server left the log of its primary; forgotten when it is started anew."""
 
     # What everybody may read.
 
@@ -194,6 +197,7 @@ class Server:
     def start(self) -> None:
         """Start again: recovery shows everything that is in the local log."""
         self.up = True
+        self.went_on = None
         for waiting in self.waiting:
             self._finish(waiting, succeeded=False)
         self.waiting.clear()
@@ -228,6 +232,7 @@ class Server:
     def promote(self) -> None:
         """Become a primary: replay everything flushed, begin a new timeline."""
         self.replay(len(self.log))
+        self.went_on = len(self.log)
         self.in_recovery = False
         self.source = None
         self.timeline += 1
@@ -250,6 +255,7 @@ class Server:
         self.log = source.log[:]
         self.tables = {}
         self.replayed = 0
+        self.went_on = None
         self.replay(len(self.log))
         self.drop_sessions()
         self.names = False

@@ -59,6 +59,7 @@ class World(NormalDay, BadDay):
             ports.ClaimAtReceiver: self._claim_at_receiver,
             ports.SendEmissions: self._send_emissions,
             ports.ObserveSite: self._observe_site,
+            ports.CompareCopies: self._compare_copies,
             ports.FenceSite: self._fence_site,
             ports.Promote: self._promote,
             ports.StopWaiting: self._stop_waiting,

@@ -17,7 +17,16 @@ from zerotail.failover import follow, rejoin
 from zerotail.failover import takeover as takeovers
 from zerotail.flow import emit, produce, stage
 from zerotail.simulation import normal_day, operators
-from zerotail.simulation.bugs.planting import BOTH_ALONE, BUGS, CUT_OFF, INSIDE, SITE_CHANGES, Patch, bug
+from zerotail.simulation.bugs.planting import (
+    BOTH_ALONE,
+    BUGS,
+    CUT_OFF,
+    CUT_OFF_INSIDE,
+    INSIDE,
+    SITE_CHANGES,
+    Patch,
+    bug,
+)
 from zerotail.simulation.world import World
 
 
@@ -101,7 +110,7 @@ def _() -> list[Patch]:
 
 @bug("epoch-without-site", "two sites can open the same epoch", "S7", "S2", "S6", where=BOTH_ALONE)
 def _() -> list[Patch]:
-    def shared(lineage: epoch.Lineage, _: int) -> Epoch:
+    def shared(lineage: epoch.Lineage, _: int, **__: Any) -> Epoch:
         return epoch_of(generation_of(lineage.current.epoch) + 1, 0)
 
     return [(takeover, "next_epoch", shared)]
@@ -140,8 +149,8 @@ def _() -> list[Patch]:
 def _() -> list[Patch]:
     original = takeover.plan_takeover
 
-    def careless(view: takeover.SiteView, *, accept_loss: bool = False, cause: str = "takeover") -> Any:
-        return original(view, accept_loss=True, cause=cause)
+    def careless(view: takeover.SiteView, **options: Any) -> Any:
+        return original(view, **{**options, "accept_loss": True})
 
     return [(takeover, "plan_takeover", careless)]
 
@@ -183,6 +192,48 @@ def _() -> list[Patch]:
         return
 
     return [(World, "_copy_database", copy), (rejoin, "require_nothing_released", nothing)]
+
+
+def nobody_compares() -> list[Patch]:
+    def none(*_: Any) -> bool:
+        return False
+
+    return [(operators.Operators, "_other_is_complete", none)]
+
+
+@bug(
+    "incomplete-replica-goes-on",
+    "a replica that lacks what the other site holds is promoted inside a site, and its history wins",
+    "S1",
+    "S2",
+    "S14",
+    "I9",
+    "I7",
+    where=INSIDE,
+)
+def _() -> list[Patch]:
+    def nothing(*_: Any, **__: Any) -> None:
+        return
+
+    off = [(takeover, "require_complete", nothing), (rejoin, "require_replaceable", nothing)]
+    return [*off, *nobody_compares()]
+
+
+@bug(
+    "rejoin-destroys-the-complete-copy",
+    "a copy is replaced by one that lacks what was released",
+    "S1",
+    "S2",
+    "S14",
+    "I9",
+    "I7",
+    where=CUT_OFF_INSIDE,
+)
+def _() -> list[Patch]:
+    def nothing(*_: Any, **__: Any) -> None:
+        return
+
+    return [(rejoin, "require_replaceable", nothing), *nobody_compares()]
 
 
 @bug("tail-thrown-away", "what only a replaced copy had is not kept", "S16", where=CUT_OFF)

@@ -98,3 +98,10 @@ BOTH_ALONE = {
     "more_faults": (plans.LINK_CUT, plans.EXPOSE, plans.TAKEOVER, plans.TAKEOVER_BOTH),
 }
 CUT_OFF = {"more_faults": (plans.LINK_CUT, plans.TAKEOVER, plans.LINK_CUT, plans.REJOIN)}
+CUT_OFF_INSIDE = {
+    "clients": 2,
+    "instructions": 16,
+    "more_faults": (plans.LINK_CUT, plans.DB_FAILOVER, plans.TAKEOVER_BOTH, plans.REJOIN) * 2,
+    "spacing": 11,
+    "lasting": 400,
+}
