@@ -10,7 +10,8 @@ site's copy is replaced, what both hold is compared.
    epoch. Without one it is what the active database holds now.
 3. A copy whose log ends before the other one's went on holds nothing of its own, however far it has replayed it. That
    can be said only where both went the same way up to there (`same_way`).
-4. Where it cannot be told, because a part of the log is not replayed yet, the answer is no.
+4. A copy that does not even know an epoch in which the other one has been at work lacks all of it (`find_beyond`).
+5. Where it cannot be told, because a part of the log is not replayed yet, the answer is no.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from zerotail.core.epoch import Cut, EpochRow, Lineage
+from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
 from zerotail.core.identity import Lsn, ProducerNumber, SiteName, Timeline
 from zerotail.errors import Refused
 
@@ -93,6 +94,15 @@ def may_hold_more(copy: Lineage, history: Lineage, active: SiteName, timeline: T
 def first_unknown(copy: Lineage, history: Lineage) -> EpochRow | None:
     """The first epoch of a history that a copy does not know: what lies behind its cut did not survive."""
     return next((row for row in history.rows if not any(_is_same(row, known) for known in copy.rows)), None)
+
+
+def find_beyond(other: Lineage, own: Lineage) -> EpochRow | None:
+    """The newest epoch that the other site's copy knows and this one does not, if it was ever at work. One that was
+    opened behind the gate and has not gone live has released nothing.
+    """
+    unknown = [row for row in other.rows if not any(_is_same(row, known) for known in own.rows)]
+    at_work = [row for row in unknown if row.phase is not Phase.OPENED or row.durability is Durability.EXPOSED]
+    return at_work[-1] if at_work else None
 
 
 def same_way(copy: Lineage, history: Lineage, timeline: Timeline) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 from zerotail.core.completeness import Surplus, require_complete
-from zerotail.core.epoch import Durability, Lineage, Phase, next_epoch, works_at
+from zerotail.core.epoch import Durability, EpochRow, Lineage, Phase, next_epoch, works_at
 from zerotail.core.identity import Epoch, SiteName, Timeline
 from zerotail.errors import Refused
 
@@ -84,11 +84,14 @@ class SiteView:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """What the copy at the other site holds, and this one lacks."""
+class OtherCopy:
+    """What is known of the copy at the other site, where it was looked at."""
 
     site: SiteName
-    surplus: Surplus
+    surplus: Surplus | None = None
+    """What it holds and this one lacks, where a replica took over inside this one's site."""
+    beyond: EpochRow | None = None
+    """The newest epoch at work that it knows and this one does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +142,16 @@ def plan_takeover(
     accept_loss: bool = False,
     cause: str = "takeover",
     held: Sequence[str] = (),
-    ahead: Ahead | None = None,
+    other: OtherCopy | None = None,
 ) -> TakeoverPlan:
     """The steps that make `view.site` the active one; `Refused` when its copy may lack what was released.
 
-    `held` is what the copy holds, in lines with numbers: whoever is refused has to decide by them. `ahead` is what the
-    other site's copy holds, where that was looked at: a replica inside the site may lack it.
+    `held` is what the copy holds, in lines with numbers: whoever is refused has to decide by them. `other` is what
+    is known of the other site's copy, if it answers.
     """
     row = view.lineage.current
-    if ahead is not None and renews(view):
-        require_complete(ahead.site, view.site, ahead.surplus, accept_loss=accept_loss)
+    if other is not None and other.surplus is not None and renews(view):
+        require_complete(other.site, view.site, other.surplus, accept_loss=accept_loss)
     if works_at(view.lineage, view.site, view.timeline):
         left = _RENEWAL if row.cause in ("timeline", "exposure") else _FROM_EPOCH
         steps = {Phase.OPENED: left[1:], Phase.DRAINING: (Step.GO_LIVE,), Phase.LIVE: ()}[row.phase]
@@ -159,7 +162,10 @@ def plan_takeover(
             raise _unknown_replica(view, held)
         epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=accept_loss)
         return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL)
-    epoch = next_epoch(view.lineage, view.site_number)
+    beyond = None if other is None else other.beyond
+    if other is not None and beyond is not None and not accept_loss:
+        raise _older_copy(view, other.site, beyond, held)
+    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=beyond is not None)
     if row.durability is Durability.EXPOSED and not accept_loss:
         raise Refused(
             f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
@@ -191,6 +197,17 @@ def _unknown_replica(view: SiteView, held: Sequence[str], line: str = "") -> Ref
             f"zerotail status --site {view.site}",
             f"{line}    # if the replica had everything, or the rest may be lost",
         ),
+    )
+
+
+def _older_copy(view: SiteView, other: SiteName, beyond: EpochRow, held: Sequence[str]) -> Refused:
+    tries = (f"zerotail takeover plan --to {view.site} --accept-loss    # if all of that may be lost",)
+    return Refused(
+        f"the copy at {view.site} is in epoch {view.lineage.current.epoch}, and the one at {other} knows epoch "
+        f"{beyond.epoch}, in which {beyond.site} has worked since.",
+        code="ZT473",
+        why=f"What was released in epoch {beyond.epoch} is missing at {view.site}." + _held(view, held),
+        tries=(f"zerotail takeover plan --to {other}    # loses nothing", *tries),
     )
 
 

@@ -15,17 +15,17 @@ is exposed; see `rejoin.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zerotail.core import receiver as receivers
 from zerotail.core import takeover as plans
-from zerotail.core.completeness import may_hold_more
+from zerotail.core.completeness import find_beyond, may_hold_more
 from zerotail.core.emission import Lane
-from zerotail.core.epoch import Durability, Phase, topic_at
+from zerotail.core.epoch import Durability, Phase, topic_at, works_at
 from zerotail.core.head import Head, first_head
 from zerotail.core.identity import ChannelName, ProducerNumber, SegmentNumber, SiteName, StageName, TopicName
 from zerotail.core.receiver import ReceiverClass, Welcome
-from zerotail.core.takeover import Ahead, SiteView, Step, Strategy, TakeoverPlan
+from zerotail.core.takeover import OtherCopy, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.failover.follow import Followed, append_behind
 from zerotail.failover.replay import Replay
@@ -112,8 +112,8 @@ def take_over(
 ) -> Story[TakeoverReport]:
     """Make `site` the active one, or finish what an interrupted attempt began."""
     view = yield from observe_site(site, site_number)
-    ahead = yield from _look_at_other(view, other)
-    plan = plans.plan_takeover(view, accept_loss=accept_loss, cause=cause, ahead=ahead)
+    there = None if cause == "handover" else (yield from _look_at_other(view, other))
+    plan = plans.plan_takeover(view, accept_loss=accept_loss, cause=cause, other=there)
     return (yield from carry_out(pipeline, plan, other, "loss accepted" if accept_loss else ""))
 
 
@@ -131,19 +131,21 @@ def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
     return SiteView(site, site_number, seen.standing.lineage, seen.standing.timeline)
 
 
-def _look_at_other(view: SiteView, other: SiteName) -> Story[Ahead | None]:
-    """What the other site's copy holds and this one lacks; None where that does not matter, or nobody answers: then the
-    epoch stays behind the gate, which only a copy of this very history opens.
+def _look_at_other(view: SiteView, other: SiteName) -> Story[OtherCopy | None]:
+    """What the other site's copy has and this one lacks. None where nobody answers: then an epoch that is renewed stays
+    behind the gate, which only a copy of this very history opens.
     """
-    if not plans.renews(view):
+    if works_at(view.lineage, view.site, view.timeline) and not plans.renews(view):
         return None
     seen = yield ObserveSite(other)
     if not isinstance(seen, SiteObserved):
         return None
-    if not may_hold_more(seen.standing.lineage, view.lineage, view.site, view.timeline):
-        return None
+    lineage = seen.standing.lineage
+    known = OtherCopy(other, beyond=find_beyond(lineage, view.lineage))
+    if not plans.renews(view) or not may_hold_more(lineage, view.lineage, view.site, view.timeline):
+        return known
     compared = yield CompareCopies(other, view.site)
-    return Ahead(other, compared.surplus) if isinstance(compared, CopiesCompared) else None
+    return replace(known, surplus=compared.surplus) if isinstance(compared, CopiesCompared) else None
 
 
 def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator: str) -> Story[TakeoverReport]:

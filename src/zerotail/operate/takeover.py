@@ -8,9 +8,10 @@ from datetime import timedelta
 
 from zerotail.config import Configuration
 from zerotail.core import takeover as plans
+from zerotail.core.completeness import find_beyond
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
-from zerotail.core.takeover import Ahead, SiteView, Step, Strategy, TakeoverPlan
+from zerotail.core.takeover import OtherCopy, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused
 from zerotail.failover.takeover import Pipeline, carry_out
@@ -87,9 +88,10 @@ def plan_takeover(
         _require_out(world, site, other)
         steps = plans.plan_exposure(view, accept_loss=statements.loss)
     else:
-        more = world.surplus.get(other)
-        ahead = None if more is None else Ahead(other, more)
-        steps = plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site), ahead=ahead)
+        there = world.of(other)
+        beyond = None if there is None else find_beyond(there.standing.lineage, view.lineage)
+        copy = OtherCopy(other, world.surplus.get(other), beyond)
+        steps = plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site), other=copy)
     strategy = strategy_of(configuration, statements.strategy)
     if statements.rebuild and not strategy.reads_all:
         raise Misused(

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from zerotail import ports
-from zerotail.core.completeness import may_hold_more
+from zerotail.core.completeness import find_beyond, may_hold_more
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import EmissionNumber, PartitionNumber, SiteName, StageName, Timeline
@@ -91,6 +91,10 @@ class Operators:
         """Whether the other site's copy has something that the active site lost inside itself, as a plan says."""
         here, there = self.world.servers[active], self.world.servers[OTHER[active]]
         timeline = None if here.in_recovery else Timeline(here.timeline)
+        if not there.in_recovery and not here.in_recovery and there.lineage.current.site != active:
+            return False
+        if find_beyond(there.lineage, here.lineage) is not None:
+            return True
         if not may_hold_more(there.lineage, here.lineage, active, timeline):
             return False
         compared = self.world.execute(Actor(active), ports.CompareCopies(OTHER[active], active))

@@ -12,6 +12,7 @@ from zerotail.core.completeness import (
     count_epochs,
     count_instructions,
     count_segments,
+    find_beyond,
     first_unknown,
     may_hold_more,
     require_complete,
@@ -31,7 +32,7 @@ from zerotail.core.identity import (
     Timeline,
     epoch_of,
 )
-from zerotail.core.takeover import SiteView, Step, plan_exposure, plan_takeover
+from zerotail.core.takeover import OtherCopy, SiteView, Step, plan_exposure, plan_takeover
 from zerotail.errors import Refused
 
 pytestmark = pytest.mark.fast
@@ -121,16 +122,14 @@ def test_what_was_not_replayed_and_where_it_went_on_are_said_as_unknown() -> Non
 
 @pytest.mark.parametrize(("lineage", "timeline"), [(FIRST, 2), (RENEWED, 2)])
 def test_a_replica_takes_over_inside_a_site_unless_the_other_site_holds_more(lineage: Lineage, timeline: int) -> None:
-    from zerotail.core.takeover import Ahead
-
     here = view(lineage, timeline)
-    for ahead in (None, Ahead(WEST, WITHIN)):
-        assert Step.GO_LIVE in plan_takeover(here, ahead=ahead).steps
-    more = Ahead(WEST, replace(WITHIN, flushed=Lsn(91)))
+    for copy in (None, OtherCopy(WEST, WITHIN)):
+        assert Step.GO_LIVE in plan_takeover(here, other=copy).steps
+    more = OtherCopy(WEST, replace(WITHIN, flushed=Lsn(91)))
     with pytest.raises(Refused) as refused:
-        plan_takeover(here, ahead=more)
+        plan_takeover(here, other=more)
     assert refused.value.code == "ZT470"
-    assert Step.GO_LIVE in plan_takeover(here, ahead=more, accept_loss=True).steps
+    assert Step.GO_LIVE in plan_takeover(here, other=more, accept_loss=True).steps
 
 
 def test_a_replica_of_an_exposed_site_needs_a_statement_and_gives_no_number_twice() -> None:
@@ -149,3 +148,25 @@ def test_a_replica_that_never_met_the_gate_goes_on_alone_only_by_a_statement_too
     assert refused.value.code == "ZT472"
     assert plan_exposure(view(RENEWED, 2), accept_loss=True).epoch > epoch_of(100, 0)
     assert plan_exposure(view(FIRST, 1)).epoch == epoch_of(2, 0)
+
+
+def test_a_replica_that_has_not_even_the_epoch_in_which_its_site_took_over_is_refused() -> None:
+    taken = FIRST.opened(replace(ROW, epoch=epoch_of(2, 1), site=WEST, timeline=Timeline(2)))
+    here = SiteView(WEST, 1, FIRST, Timeline(3))
+    assert find_beyond(FIRST, taken) is None
+    beyond = find_beyond(taken, FIRST)
+    assert beyond is taken.current
+    with pytest.raises(Refused) as refused:
+        plan_takeover(here, other=OtherCopy(EAST, beyond=beyond))
+    assert (refused.value.code, refused.value.tries[0].split("    ")[0]) == (
+        "ZT473",
+        "zerotail takeover plan --to east",
+    )
+    forced = plan_takeover(here, other=OtherCopy(EAST, beyond=beyond), accept_loss=True)
+    assert forced.epoch > epoch_of(100, 0), "513 is not given a second time"
+
+
+def test_an_epoch_that_never_left_the_gate_holds_nobody_up() -> None:
+    assert find_beyond(RENEWED, FIRST) is None
+    assert find_beyond(RENEWED.changed(phase=Phase.LIVE), FIRST) is not None
+    assert find_beyond(RENEWED.changed(durability=Durability.EXPOSED), FIRST) is not None

@@ -149,7 +149,7 @@ def test_a_takeover_says_which_step_failed() -> None:
         (ports.Indefinite(), Unfinished, "ZT404"),
         (ports.Unreachable(), Unfinished, "ZT405"),
     ):
-        answers = [_seen(LINEAGE, None), ports.Unreachable(), DONE, answer]
+        answers = [_seen(LINEAGE, None), ports.Unreachable(), ports.Unreachable(), DONE, answer]
         result, effects = _told(take_over(PIPELINE, WEST, 1, EAST), answers)
         assert isinstance(result, kind)
         assert (result.code, result.tries) == (code, ("zerotail takeover status",))
