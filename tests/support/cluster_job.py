@@ -1,4 +1,4 @@
-"""A Spark job that says where its tasks run and waits to be let go: `python cluster_job.py MASTER FOLDER`.
+"""A Spark job that says where its tasks run and waits to be let go: `python cluster_job.py MASTER FOLDER SECRET`.
 
 Each task leaves a file `at-PART-TASK` in the folder and goes on when `go` is there; the job prints which part of the
 lab finished each task, and what it made of it with the example's handler.
@@ -37,11 +37,11 @@ def work(folder: str) -> Any:
     return in_task
 
 
-def main(master: str, folder: str) -> None:
+def main(master: str, folder: str, secret: str) -> None:
     """Run the job and print its rows."""
     from zerotail.spark.session import session_for_a_look
 
-    with session_for_a_look(master) as spark:
+    with session_for_a_look(master, {"spark.authenticate.secret": Path(secret).read_text()}) as spark:
         rows = spark.range(0, TASKS, 1, TASKS).mapInArrow(work(folder), "part string, record string").collect()
     sys.stdout.write(msgspec.json.encode([[row["part"], row["record"]] for row in rows]).decode() + "\n")
 

@@ -6,10 +6,12 @@ import os
 import signal
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.layout import LabSettings, Layout
 from zerotail.lab.process import processes_of
+from zerotail.lab.spark import secret_of
 from zerotail.lab.up import temporary_lab
 
 WORKERS = ("east.spark-worker-1", "east.spark-worker-2")
@@ -18,6 +20,13 @@ WORKERS = ("east.spark-worker-1", "east.spark-worker-2")
 def spark_cluster() -> AbstractContextManager[Layout]:
     """Two sites, with a Spark cluster of two workers in east, for the length of a block."""
     return temporary_lab(lambda folder: LabSettings(folder, spark_cluster=True))
+
+
+def on_cluster(lab: Layout, **settings: str) -> dict[str, Any]:
+    """The section `spark` of a configuration; processes that are started from now on know the cluster's secret."""
+    os.environ["ZT_SPARK_SECRET"] = secret_of(lab).read_text()
+    secret = {"spark.authenticate.secret": "${env:ZT_SPARK_SECRET}"}
+    return {"master": lab.spark_master, "settings": {**secret, **settings}}
 
 
 def executor_of(lab: Layout, worker: str) -> int | None:

@@ -4,8 +4,8 @@
       insecure: [kafka.east, database.west, channel.books]
 
 1. Kafka is spoken to by TLS (`security.protocol`), PostgreSQL by `sslmode=verify-full`, a receiver that gets
-   credentials by https. Everything weaker is a problem of the configuration, one for each connection, with the name
-   to list.
+   credentials by https; a Spark cluster knows who speaks to it (E26). Everything weaker is a problem of the
+   configuration, one for each connection, with the name to list.
 2. Loopback addresses and sockets of this machine need nothing of that.
 3. An address that comes by reference may be anybody's: it counts as another machine's.
 """
@@ -24,6 +24,9 @@ from zerotail.config.tree import Node, entries_of, find_text, origin_of_value, t
 
 _ENCRYPTED = {"SSL", "SASL_SSL"}
 _INSECURE: Key = ("security", "insecure")
+_MASTER: Key = ("spark", "master")
+_SPARK_ASKS = ("spark.authenticate", "spark.network.crypto.enabled")
+_SPARK_SECRET = "spark.authenticate.secret"  # noqa: S105 - the name of a setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ def find_weaknesses(tree: Node) -> Iterator[Weakness]:
             yield from _weak_kafka(tree, name, key)
         elif kind == "http":
             yield from _weak_receiver(tree, name, key)
+        elif kind == "spark":
+            yield from _weak_spark(tree, name)
         else:
             yield from _weak_database(tree, name, (*key, "dsn"))
 
@@ -75,6 +80,8 @@ def _connections(tree: Node) -> dict[str, tuple[str, Key]]:
         kind = find_text(tree, ("channels", channel, "kind"))
         if kind in ("http", "kafka", "postgres"):
             found[f"channel.{channel}"] = (kind, ("channels", channel))
+    if not (find_text(tree, _MASTER) or "local").startswith("local"):
+        found["spark"] = ("spark", ("spark",))
     return found
 
 
@@ -118,6 +125,23 @@ def _weak_receiver(tree: Node, name: str, key: Key) -> Iterator[Weakness]:
             continue
         if parts.scheme == "http" and not is_of_this_machine(host) and (has_credentials or "@" in parts.netloc):
             yield Weakness(name, (*key, field), "would send credentials over the network without TLS", "use https")
+
+
+def _weak_spark(tree: Node, name: str) -> Iterator[Weakness]:
+    """YARN and Kubernetes give each application a secret of its own; a master of Spark's own has one that is shared."""
+    master = find_text(tree, _MASTER) or ""
+    hosts = [place.rpartition(":")[0] for place in master.removeprefix("spark://").split(",")]
+    if master.startswith("spark://") and all(map(is_of_this_machine, hosts)):
+        return
+    for setting in _SPARK_ASKS:
+        key: Key = ("spark", "settings", setting)
+        if (find_text(tree, key) or "true").casefold() != "true":
+            yield Weakness(name, key, "lets anybody run code in the driver who reaches it", f"leave out {setting}")
+            return
+    if master.startswith("spark://") and find_text(tree, ("spark", "settings", _SPARK_SECRET)) is None:
+        sentence = "lets anybody run code in the driver who reaches it: the cluster has no secret"
+        remedy = f"set settings {_SPARK_SECRET}: ${{file:…}}, as for the master and the workers"
+        yield Weakness(name, _MASTER, sentence, remedy)
 
 
 def _holds_reference(tree: Node, key: Key) -> bool:

@@ -21,6 +21,7 @@ import zerotail
 from zerotail.errors import Refused
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import SITES, LabSettings, Layout
+from zerotail.lab.spark import secret_of
 
 EXAMPLES = {"bank": "zerotail.yaml", "two-stages": "two_stages.yaml"}
 """The variants of the example, and the file of each."""
@@ -81,6 +82,8 @@ def plan_configuration(layout: Layout, settings: LabSettings, seen_from: str | N
             channel.update(_receiver(layout))
     if layout.spark_cluster and seen_from == SITES[0]:  # where the cluster is: nobody else may depend on it
         content["spark"]["master"] = layout.spark_master
+        secret = f"${{file:{secret_of(layout)}}}"
+        content["spark"].setdefault("settings", {})["spark.authenticate.secret"] = secret
     return content
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import importlib.util
 import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from zerotail.errors import Refused
 from zerotail.lab.broker import require_java
 from zerotail.lab.layout import SITES, Layout
 from zerotail.lab.process import Command, start
+from zerotail.private import write_file
 
 _JAVA_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 _SETTINGS = {
@@ -27,7 +29,10 @@ _SETTINGS = {
     "spark.master.rest.enabled": "false",
     # The ports are promised to this lab: the next free one would be somebody else's.
     "spark.port.maxRetries": "0",
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
 }
+_SECRET_VARIABLE = "_SPARK_AUTH_SECRET"  # noqa: S105 - a name: where Spark looks, so that no command line shows it
 _CORES, _MEMORY = "1", "1g"
 _ANSWER_SECONDS = 2.0
 
@@ -67,6 +72,14 @@ def start_spark(layout: Layout, part: str) -> int:
     return start(layout.path, Command(part, arguments, folder), _environment(layout, folder))
 
 
+def secret_of(layout: Layout) -> Path:
+    """The file with the secret of the lab's cluster, made when it is first asked for."""
+    file = layout.path / SITES[0] / "spark-secret"
+    if not file.exists():
+        write_file(file, secrets.token_hex(32))
+    return file
+
+
 def _host(layout: Layout, part: str) -> str:
     """Two names of one address: Spark runs a second attempt of a task only where it sees another host."""
     return "localhost" if part == layout.spark[-1].part else "127.0.0.1"
@@ -87,6 +100,7 @@ def _environment(layout: Layout, folder: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(paths),
         "LC_ALL": "C.UTF-8",
+        _SECRET_VARIABLE: secret_of(layout).read_text(),
     }
 
 

@@ -26,6 +26,7 @@ from zerotail.running.parts import StagePart
 from zerotail.running.shadow import Shadowed, Shadows
 from zerotail.spark.follow_source import FollowSource
 from zerotail.spark.producer_query import open_worker
+from zerotail.spark.results import pack, unpack
 from zerotail.spark.worker import settle_worker
 from zerotail.wiring import run_to_end
 
@@ -71,7 +72,7 @@ def start_follower_query(
 
     def on_batch(batch: DataFrame, _number: int) -> None:
         for row in batch.mapInArrow(_work(task), _OUTCOME).collect():
-            progress: Progress = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
+            progress = unpack(row.outcome, Progress)
             note(StageName(row.stage), PartitionNumber(row.partition), progress)
 
     writer = grown.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
@@ -88,7 +89,7 @@ def _work(task: FollowTask) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.
                     {
                         "stage": pa.array([row["stage"]], pa.string()),
                         "partition": pa.array([row["partition"]], pa.int32()),
-                        "outcome": pa.array([pickle.dumps(progress)], pa.binary()),
+                        "outcome": pa.array([pack(progress)], pa.binary()),
                     }
                 )
 

@@ -6,7 +6,6 @@ both at once (a retry, speculation): the transactional id lets one of them write
 
 from __future__ import annotations
 
-import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from zerotail.core.identity import PartitionNumber, TopicName
 from zerotail.kafka.copy import PartitionCopier
 from zerotail.kafka.copy_order import Order, Outcome
 from zerotail.spark.mirror_source import Ends, MirrorSource
+from zerotail.spark.results import pack, unpack
 from zerotail.spark.worker import settle_worker
 
 _OUTCOME = "topic string, partition int, outcome binary"
@@ -53,7 +53,7 @@ def start_mirror_query(spark: SparkSession, work: Work, checkpoint: str, note: N
 
     def on_batch(batch: DataFrame, _number: int) -> None:
         for row in batch.mapInArrow(_task(work), _OUTCOME).collect():
-            note(TopicName(row.topic), PartitionNumber(row.partition), pickle.loads(row.outcome))  # noqa: S301 - ours
+            note(TopicName(row.topic), PartitionNumber(row.partition), unpack(row.outcome, Outcome))
 
     writer = grown.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
     return writer.trigger(processingTime="100 milliseconds").start()
@@ -71,7 +71,7 @@ def _task(work: Work) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Record
                 {
                     "topic": pa.array([row["topic"]], pa.string()),
                     "partition": pa.array([row["partition"]], pa.int32()),
-                    "outcome": pa.array([pickle.dumps(outcome)], pa.binary()),
+                    "outcome": pa.array([pack(outcome)], pa.binary()),
                 }
             )
 

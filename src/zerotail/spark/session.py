@@ -92,7 +92,7 @@ def _start(name: str, master: str, given: Mapping[str, str], java_options: str |
     options = f"{_JAVA_OPTIONS} {shlex.quote(f'-Djava.io.tmpdir={tempfile.gettempdir()}')} {options}".strip()
     builder = SparkSession.builder.appName(name).master(master)
     builder = builder.config("spark.driver.extraJavaOptions", options)
-    for key, value in {**_SETTINGS, **_connector(master), **_where(master), **given}.items():
+    for key, value in {**_SETTINGS, **_connector(master), **_where(master), **_trust(master, given), **given}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     # In front of what an executor's own environment says; a setting `spark.executorEnv.PYTHONPATH` would replace that.
@@ -111,6 +111,16 @@ def _connector(master: str) -> dict[str, str]:
     jars = [str(folder / jar.file_name) for jar in locked_jars() if jar.folder == "spark"]
     settings = {"spark.driver.extraClassPath": os.pathsep.join(jars)}
     return settings if master.startswith("local") else {**settings, "spark.jars": ",".join(jars)}
+
+
+def _trust(master: str, given: Mapping[str, str]) -> dict[str, str]:
+    """On a cluster whoever speaks is known, and nobody reads along (E26): tasks carry connection strings.
+
+    A master of Spark's own shares its secret with everybody; the configuration has checked whether there is one.
+    """
+    if master.startswith("local") or (master.startswith("spark://") and "spark.authenticate.secret" not in given):
+        return {}
+    return {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 
 
 def _where(master: str) -> dict[str, str]:

@@ -10,7 +10,6 @@ Where to read is in the heads. Spark's own checkpoint begins empty at every star
 from __future__ import annotations
 
 import json
-import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Set
 from contextlib import suppress
@@ -29,6 +28,7 @@ from zerotail.flow.stage import Place, Stage, Taken, take_batch
 from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Batch, End, ReadHead
 from zerotail.spark.reader_options import reader_options
+from zerotail.spark.results import Outcome, pack_outcome, unpack_outcome
 from zerotail.spark.worker import settle_worker
 from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 
@@ -64,8 +64,6 @@ class NewPartitionError(Exception):
     """The topic has a partition that the query did not know when it was started."""
 
 
-Outcome = Taken | End | ZerotailError | None
-"""Of one task; None says that the partition is not known yet."""
 Note = Callable[[PartitionNumber, Taken], None]
 
 
@@ -117,7 +115,7 @@ def start_stage_query(
             return
         work = _task_of_batch(task, dict(places), halted, time.time_ns() // 1000)
         for row in batch.mapInArrow(work, _RESULT).collect():
-            outcome: Outcome = pickle.loads(row.outcome)  # noqa: S301 - made by our own task a moment ago
+            outcome = unpack_outcome(row.outcome)
             if outcome is None:
                 raise NewPartitionError(f"partition {row.partition} is new")
             if not isinstance(outcome, Taken):
@@ -148,7 +146,7 @@ def _task_of_batch(
             return  # what lies behind the record at which it stopped is read again by the next start
         outcome = None if place is None else _take(task, partition, place, table, at)
         yield pa.RecordBatch.from_arrays(
-            [pa.array([partition], pa.int32()), pa.array([pickle.dumps(outcome)], pa.binary())],
+            [pa.array([partition], pa.int32()), pa.array([pack_outcome(outcome)], pa.binary())],
             names=["partition", "outcome"],
         )
 

@@ -16,8 +16,9 @@ from support import cluster_job
 from support.command import call
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.fault import kill_target, start_target
-from zerotail.lab.layout import Layout
+from zerotail.lab.layout import Layout, find_layout
 from zerotail.lab.process import processes_of
+from zerotail.lab.spark import secret_of
 from zerotail.lab.status import observe_lab
 from zerotail.lab.up import take_down
 
@@ -35,9 +36,9 @@ def cluster(lab: Layout) -> Iterator[Layout]:
 
 
 @contextmanager
-def job_on(master: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+def job_on(lab: Layout, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """The job of `cluster_job`, which ends with the block at the latest."""
-    command = [sys.executable, cluster_job.__file__, master, str(folder)]
+    command = [sys.executable, cluster_job.__file__, lab.spark_master, str(folder), str(secret_of(lab))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
         try:
             yield job
@@ -70,7 +71,7 @@ def test_a_cluster_starts_on_demand_and_is_killed_by_one_name(lab: Layout) -> No
 
 def test_a_job_finishes_although_a_worker_is_killed_in_the_middle_of_it(cluster: Layout, tmp_path: Path) -> None:
     deadline = Deadline.after(PATIENCE_SECONDS)
-    with job_on(cluster.spark_master, tmp_path) as job:
+    with job_on(cluster, tmp_path) as job:
         for worker in PARTS[1:]:
             wait_until(f"a task runs on {worker}", partial(tasks_on, tmp_path, worker), deadline)
         before = running(cluster, "east.spark-worker-1")
@@ -83,6 +84,15 @@ def test_a_job_finishes_although_a_worker_is_killed_in_the_middle_of_it(cluster:
     rows = json.loads(printed)
     assert sorted(json.loads(record)["amount"] for _, record in rows) == list(range(cluster_job.TASKS))
     assert {part for part, _ in rows} == {"east.spark-worker-2"}
+
+
+def test_whoever_does_not_know_the_secret_is_not_let_in(cluster: Layout, tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger"
+    stranger.write_text("0" * 64)
+    command = [sys.executable, cluster_job.__file__, cluster.spark_master, str(tmp_path), str(stranger)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    assert said.returncode != 0
+    assert tasks_on(tmp_path, "*") == []
 
 
 def test_a_killed_worker_and_a_killed_master_come_back(cluster: Layout) -> None:
@@ -107,7 +117,9 @@ def test_up_brings_the_cluster_along_and_down_leaves_nothing(tmp_path: Path) -> 
         assert f"master: {master}" in (folder / "east" / "zerotail.yaml").read_text()
         assert master not in (folder / "west" / "zerotail.yaml").read_text()
         # With an executor and its Python at work: they are the lab's processes, too.
-        with job_on(master, tmp_path):
+        lab = find_layout(folder)
+        assert lab is not None
+        with job_on(lab, tmp_path):
             wait_until("a task runs", partial(tasks_on, tmp_path, "*"), Deadline.after(PATIENCE_SECONDS))
             assert call("lab", "down", "--dir", str(folder)).code == 0
         assert processes_of(folder) == []

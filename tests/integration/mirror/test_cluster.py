@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from support.mirrors import configuration, make_topic, read, running_mirror, wait_until_copied, write
-from support.spark_cluster import WORKERS, kill_executor, spark_cluster
+from support.spark_cluster import WORKERS, kill_executor, on_cluster, spark_cluster
 from zerotail.lab.layout import Layout
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -26,7 +27,7 @@ def cluster() -> Iterator[Layout]:
 
 def test_each_record_is_copied_once_on_a_cluster_whose_executors_are_killed(cluster: Layout, tmp_path: Path) -> None:
     config = configuration(cluster, tmp_path, MIRROR)
-    config.write_text(f"{config.read_text()}spark: {{master: {cluster.spark_master!r}}}\n")
+    config.write_text(config.read_text() + yaml.safe_dump({"spark": on_cluster(cluster)}))
     make_topic(cluster, "east", "spread", PARTITIONS)
     with running_mirror(config) as mirror:
         mirror.wait_until_said("running mirror")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from support.running import (
     trickle,
     wait_for_progress,
 )
-from support.spark_cluster import WORKERS, executor_of, kill_executor, spark_cluster
+from support.spark_cluster import WORKERS, executor_of, kill_executor, on_cluster, spark_cluster
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
@@ -53,9 +52,9 @@ def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def on_cluster(lab: Layout, armed: Path, **settings: str) -> dict[str, Any]:
-    """The section `spark` of a configuration."""
-    return {"master": lab.spark_master, "settings": {"spark.executorEnv.ZT_KILL_POINTS": str(armed), **settings}}
+def dies_at(armed: Path) -> dict[str, str]:
+    """Let tasks know where points are armed."""
+    return {"spark.executorEnv.ZT_KILL_POINTS": str(armed)}
 
 
 def replace_executor(system: Running, worker: str) -> None:
@@ -99,7 +98,13 @@ def finish(system: Running, process_id: int) -> None:
 def test_killed_executors_and_workers_lose_double_and_reorder_nothing(
     cluster: Layout, tmp_path: Path, armed: Path
 ) -> None:
-    with running_system(cluster, tmp_path, "cluster", partitions=2, spark=on_cluster(cluster, armed)) as system:
+    with running_system(
+        cluster,
+        tmp_path,
+        "cluster",
+        partitions=2,
+        spark=on_cluster(cluster, **dies_at(armed)),
+    ) as system:
         process = system.start("all")
         system.wait_for_line("running stage")
         with trickle(system, rows=20, every_seconds=0.2):
@@ -121,7 +126,13 @@ def test_killed_executors_and_workers_lose_double_and_reorder_nothing(
 def test_a_task_that_dies_around_its_commit_is_tried_again_and_finds_what_it_stored(
     cluster: Layout, tmp_path: Path, armed: Path
 ) -> None:
-    with running_system(cluster, tmp_path, "again", partitions=2, spark=on_cluster(cluster, armed)) as system:
+    with running_system(
+        cluster,
+        tmp_path,
+        "again",
+        partitions=2,
+        spark=on_cluster(cluster, **dies_at(armed)),
+    ) as system:
         process = system.start("all")
         system.wait_for_line("running stage")
         with trickle(system, rows=20, every_seconds=0.2):
@@ -137,7 +148,7 @@ def test_a_task_that_dies_around_its_commit_is_tried_again_and_finds_what_it_sto
 def test_of_two_tasks_with_the_same_batch_one_stores_it_and_both_may_say_so(
     cluster: Layout, tmp_path: Path, armed: Path
 ) -> None:
-    spark = on_cluster(cluster, armed, **SPECULATION)
+    spark = on_cluster(cluster, **dies_at(armed), **SPECULATION)
     with running_system(cluster, tmp_path, "speculation", partitions=2, spark=spark) as system:
         process = system.start("all")
         system.wait_for_line("running stage")

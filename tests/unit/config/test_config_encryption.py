@@ -14,6 +14,7 @@ pytestmark = pytest.mark.fast
 KAFKA = '"127.1.0.1:9092,127.1.0.2:9092"'
 DSN = "host=127.1.0.9 dbname=core user=zerotail"
 BANK = '{kind: http, url: "https://bank.example/transfers", receiver: R1}'
+SPARK = '{master: "local[2]"}'
 FAR = '"127.1.0.1:9092,kafka.example:9092"'
 
 
@@ -99,6 +100,18 @@ def _weak(folder: Path, text: str) -> list[tuple[object, str]]:
             "is not encrypted",
             "kafka.hub",
         ),
+        (
+            changed(SPARK, '{master: "spark://spark-east:7077"}'),
+            ("spark", "master"),
+            "lets anybody run code in the driver who reaches it: the cluster has no secret",
+            "spark",
+        ),
+        (
+            changed(SPARK, '{master: yarn, settings: {spark.authenticate: "false"}}'),
+            ("spark", "settings", "spark.authenticate"),
+            "lets anybody run code in the driver who reaches it",
+            "spark",
+        ),
     ],
 )
 def test_a_weak_connection_to_another_machine_is_a_problem_until_it_is_named(
@@ -119,6 +132,12 @@ def test_a_weak_connection_to_another_machine_is_a_problem_until_it_is_named(
         changed(DSN, "dbname=core"),
         changed(BANK, '{kind: http, url: "http://127.0.0.1/x", headers: {Authorization: "${env:T}"}, receiver: R1}'),
         changed(BANK, '{kind: http, url: "http://bank.example/x", receiver: R1}'),
+        changed(SPARK, '{master: "spark://127.0.0.1:7077"}'),
+        changed(SPARK, "{master: yarn}"),
+        changed(
+            SPARK,
+            '{master: "spark://s:1", settings: {spark.authenticate.secret: "${env:T}"}}',
+        ),
     ],
 )
 def test_what_is_encrypted_or_stays_here_needs_no_name(tmp_path: Path, text: str) -> None:
