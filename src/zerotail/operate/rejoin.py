@@ -63,7 +63,8 @@ def plan_rejoin(
             lost = ", and some of it was released" if loss else ""
             steps.append(f"keep the tail: what only {site} has, in a file; it is never applied{lost}")
         steps.append(f"note the return: topics of {site} get names with epoch {standing.epoch}")
-        steps.append(f"{COPY}: replace that of {site} by a fresh copy of {active}'s")
+        meanwhile = "" if exposed else _meanwhile(site, active)
+        steps.append(f"{COPY}: replace that of {site} by a fresh copy of {active}'s{meanwhile}")
     if exposed:
         steps.append(f"back to gated: nothing leaves {active} any more before {site} has it")
     told = (world.told(active), world.told(site), *(more.told(site, active) if more is not None and loss else ()))
@@ -98,6 +99,12 @@ def run_rejoin(operator: Operator, planned: PlannedRejoin, accepted: tuple[str, 
         note=str(operator.notebook.folder),
         seconds=round(time.monotonic() - began, 3),
     )
+
+
+def _meanwhile(site: SiteName, active: SiteName) -> str:
+    """A copy may take hours, and the gate is closed as long (E22)."""
+    alone = f"zerotail takeover plan --to {active} --accept-lost-site {site}"
+    return f"; nothing leaves {active} until that is done, unless it goes on alone first: {alone}"
 
 
 def _require_no_answer(world: World, site: SiteName) -> None:

@@ -222,8 +222,10 @@ def pipeline_at(
 
 
 def _require_out(world: World, site: SiteName, other: SiteName) -> None:
-    seen = world.of(other)
-    if seen is not None:
+    seen, here = world.of(other), world.of(site)
+    # A standby for which nobody keeps the log will not catch up by itself: it is as good as lost until it is copied.
+    useless = seen is not None and here is not None and seen.standing.timeline is None and not seen.can_follow(here)
+    if seen is not None and not useless:
         raise Refused(
             f"{other} is not out: its database answers.",
             code="ZT457",

@@ -49,7 +49,16 @@ def test_it_is_not_handed_over_to_and_comes_back_by_a_copy(broken: Layout) -> No
         in refused.out
     )
     planned = ask(broken, "rejoin", "plan", "--site", "west").answer("rejoin-plan")
-    assert any(step.startswith("copy the database") for step in planned["steps"])
+    (copied,) = [step for step in planned["steps"] if step.startswith("copy the database")]
+    line = "zerotail takeover plan --to east --accept-lost-site west"
+    assert copied.endswith(f"nothing leaves east until that is done, unless it goes on alone first: {line}")
+
+    # A copy may take hours: east goes on meanwhile, though the standby that is none answers.
+    alone = ask(broken, *line.split()[1:]).answer("takeover-plan")
+    words = ("--plan", alone["id"], "--confirm", "east", *alone["needs"][0].split())
+    assert ask(broken, "takeover", "run", "--to", "east", *words).code == 0
+    planned = ask(broken, "rejoin", "plan", "--site", "west").answer("rejoin-plan")
+    assert "unless it goes on alone" not in "".join(planned["steps"])
     ran = ask(broken, "rejoin", "run", "--site", "west", "--plan", planned["id"], "--confirm", "west")
     assert ran.code == 0, ran
     with session(dsn(broken.database("east")), Deadline.after(30)) as east:
