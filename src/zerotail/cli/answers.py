@@ -184,6 +184,8 @@ class SchemaApplyAnswer:
     seconds: float
     warnings: tuple[str, ...] = ()
     """Such as rights that a superuser has to grant."""
+    installation: str = ""
+    """The identity of the installation, once something has begun."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,18 +53,34 @@ def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bo
     with session(database.dsn, Deadline.after(ANSWER_SECONDS)) as connection:
         names = apply_schema(connection, warnings.append)
         opened = None if dsn is not None else _begin(connection, config, database.name, first_epoch=first_epoch)
+        installation = _identity(connection)
     seconds = time.monotonic() - began
     if as_json:
         from zerotail.cli.answers import SchemaApplyAnswer
 
-        print_json("schema-apply", SchemaApplyAnswer(database.name, tuple(names), opened, seconds, tuple(warnings)))
+        print_json(
+            "schema-apply",
+            SchemaApplyAnswer(database.name, tuple(names), opened, seconds, tuple(warnings), installation),
+        )
         return
     lines = [f"{database.name}: {len(names)} files were run in {seconds:.1f} s", *map("  {}".format, names)]
+    if installation:
+        lines.append(f"  installation {installation}")
     lines += warnings
     if first_epoch:
         begun = f"{database.name} is the active site, in epoch {opened}"
         lines.append("something has begun already: no epoch was opened" if opened is None else begun)
     print_answer("\n".join(lines))
+
+
+def _identity(connection: Connection) -> str:
+    """The identity of the installation; one that has begun without gets it now, and keeps its records."""
+    from zerotail.postgres.installation import read_installation, store_installation
+    from zerotail.postgres.lineage import has_begun
+
+    if has_begun(connection):
+        store_installation(connection, accepts_unmarked=True)
+    return read_installation(connection).name
 
 
 def _begin(connection: Connection, config: str | None, site: str, *, first_epoch: bool) -> int | None:

@@ -18,6 +18,8 @@ def status_lines(status: Status) -> list[str]:
     """Everything, for a screen."""
     lines = [first_line(status), *(f"  {reason}" for reason in status.reasons[1:])]
     lines += _site_lines(status.sites)
+    if status.installation:
+        lines.append(f" installation {status.installation}")
     if status.stages:
         lines += ["", *_table(_stage_columns(status), [_stage_cells(stage) for stage in status.stages])]
     if status.told_by and status.epoch and status.told_by != status.epoch.site:

@@ -26,6 +26,7 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import ChangeEpoch, Done, OpenEpoch, PositionRead, Standing
 from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.installation import store_installation
 from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_epoch_row
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
@@ -150,6 +151,7 @@ def open_first_epoch(connection: Connection, site: SiteName, sites: Sequence[Sit
             b"insert into zerotail.epoch (epoch, site, timeline, durability, phase) values (%s, %s, %s, %s, %s)",
             (epoch, site, current_timeline(connection), Durability.GATED.value, Phase.LIVE.value),
         )
+        store_installation(connection, accepts_unmarked=False)
     return epoch
 
 

@@ -22,6 +22,7 @@ from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection, connect, one_row, snapshot
 from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
 from zerotail.postgres.gate import ask_standby
+from zerotail.postgres.installation import read_installation
 from zerotail.postgres.owed import Backlog, read_backlogs
 from zerotail.postgres.position import read_position
 from zerotail.postgres.process import ProcessSeen, read_reports
@@ -186,6 +187,8 @@ class Books:
     """Rows that could not become instructions, and wait for a decision; None where the table is missing."""
     stands: tuple[StandsSeen, ...] = ()
     """Rows that could not become records, and wait for a decision."""
+    installation: str = ""
+    """The identity of the installation; empty where there is none yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +290,7 @@ def _read_books(connection: Connection) -> Books:
         frozenset(read_numbers(connection)),
         _count_set_aside(connection),
         tuple(StandsSeen(*row) for row in connection.execute(_AT_THE_DOOR.encode())),
+        read_installation(connection).name,
     )
 
 

@@ -71,6 +71,7 @@ def conclude(
         requests=seen.books.requests if seen.books else (),
         set_aside=seen.books.set_aside if seen.books else None,
         troubles=tuple(_troubles(seen, stages, expected)),
+        installation=seen.books.installation if seen.books else "",
     )
 
 

@@ -120,3 +120,5 @@ class Status:
     """Submitted rows that could not become instructions, and wait for a decision."""
     troubles: tuple[str, ...]
     """What stands, and why, in sentences."""
+    installation: str = ""
+    """Its identity, as the teller's database says; empty where there is none."""

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.servers
 
 TABLES = (
     "epoch", "producer", "instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt",
-    "rejoined", "step", "process", "poison", "set_aside", "site",
+    "rejoined", "step", "process", "poison", "set_aside", "site", "installation",
 )  # fmt: skip
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "writer": {
