@@ -28,7 +28,7 @@ select producer.producer, head.partition, head.stage, coalesce((head.vector ->> 
                   where row.producer = producer.producer and row.partition = head.partition), 0),
        (select true from zerotail.submission as waiting
          where waiting.producer = producer.producer and waiting.partition = head.partition
-         order by submitted_at, id limit 1) is not null,
+         order by turn limit 1) is not null,
        door.stands, door.decided
   from zerotail.producer join zerotail.head on head.stage = producer.consumer
   left join zerotail.request on request.producer = producer.producer and request.partition = head.partition
@@ -58,7 +58,7 @@ _NUMBER = """
 with taken as (
     delete from zerotail.submission as waiting using (
         select ctid from zerotail.submission where producer = %s and partition = %s
-         order by submitted_at, id limit %s) as next
+         order by turn limit %s) as next
      where waiting.ctid = next.ctid
     returning waiting.*
 ), looked_up as (
@@ -75,7 +75,7 @@ with taken as (
       from looked_up where not same or serial is null and octet_length(value) > %s
 )
 insert into zerotail.instruction (producer, partition, serial, id, value, submitted_at)
-select producer, partition, %s - 1 + row_number() over (order by submitted_at, id), id, value, submitted_at
+select producer, partition, %s - 1 + row_number() over (order by turn), id, value, submitted_at
   from looked_up where serial is null and octet_length(value) <= %s
 """
 _ROW_BY_ROW = "set local enable_seqscan = off; set local zerotail.numbering = on"
@@ -141,6 +141,9 @@ def last_serial(connection: Connection, producer: ProducerNumber, partition: Par
 
 def number_submissions(connection: Connection, producer: ProducerNumber, partition: PartitionNumber, limit: int) -> int:
     """Number rows that were inserted without a serial, in the current transaction; answers how many.
+
+    In the order in which the database took them: each row drew its turn when it was inserted, so one that was committed
+    before another was inserted comes first. Clocks have no part in it.
 
     Takes whatever is there, so no row is passed over because its transaction ended late; a row leaves `submission` in
     the very transaction that makes it an instruction. One whose id is an instruction already was inserted again by

@@ -17,6 +17,7 @@ from zerotail.ports import ChangeEpoch, Done, Refused, Submit, Submitted
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.feed import number_submissions, submit
 from zerotail.postgres.lineage import DRAINS, change_epoch, read_standing
+from zerotail.postgres.schema import apply_schema
 from zerotail.postgres.shutdown import ends_with_shutdown
 from zerotail.postgres.transaction import Session
 from zerotail.postgres.way_in import ShutWayIn
@@ -99,6 +100,25 @@ def test_a_drain_waits_for_who_is_in_and_lets_nobody_else_in_meanwhile(database:
         assert "a transaction that has inserted rows does not end" in refused.reason
     assert shut.shut() is None
     shut.close()
+
+
+def test_a_database_of_before_is_brought_up_to_date_with_rows_that_wait(database: str, business: Connection) -> None:
+    producer = producer_of(business)
+    business.execute("drop trigger submission_needs_an_open_way_in on zerotail.submission")
+    business.execute("alter table zerotail.submission drop column turn")
+    business.execute("alter table zerotail.poison drop column at_door")
+    for name in ("b", "a"):
+        business.execute(SUBMISSION, (producer, f"before-{name}"))
+    for _ in range(2):
+        apply_schema(business)
+    business.execute(SUBMISSION, (producer, "behind"))
+    with closing(Session(database)) as session:
+        assert session.write(lambda c: number_submissions(c, producer, FIRST, 10)) == 3
+    numbered = business.execute(
+        "select id from zerotail.instruction where producer = %s and id like %s or id = 'behind' order by serial",
+        (producer, "before-%"),
+    )
+    assert [name for (name,) in numbered.fetchall()] == ["before-b", "before-a", "behind"]
 
 
 @pytest.mark.parametrize(

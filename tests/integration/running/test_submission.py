@@ -20,7 +20,7 @@ from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.lab.fault import continue_target, stop_target
 from zerotail.lab.layout import Layout
 from zerotail.ports import Batch, Done, PollRecords, Result, SendRecords
-from zerotail.postgres.connection import session
+from zerotail.postgres.connection import Connection, session
 from zerotail.postgres.feed import number_submissions
 from zerotail.postgres.spooled import SpooledRow, Stored, store_rows
 from zerotail.postgres.transaction import Session
@@ -183,3 +183,25 @@ def test_an_instruction_that_the_other_site_lacks_is_not_accepted(system: Runnin
         rows = system.sql("select count(*) from zerotail.instruction where id = 'w-2'")
         assert rows == [(1,)], "it is there, and nobody was told"
         assert business.submit("cards-submitted", "w-2", {"account": "a", "amount": 5}) > 0
+
+
+def test_rows_are_numbered_in_the_order_in_which_the_database_took_them_whatever_the_clocks_say(
+    system: Running,
+) -> None:
+    (producer,) = system.sql("select producer from zerotail.producer where name = 'cards-submitted'")[0]
+    insert = (
+        "insert into zerotail.submission (producer, partition, id, value, submitted_at) "
+        "values (%s, 0, %s, '{}', now() - %s * interval '1 hour') returning id"
+    )
+    taken = ["t-3", "t-1", "t-2"]
+    for hours, name in enumerate(taken):
+        system.sql(insert, producer, name, hours)
+    with closing(Session(system.database)) as numbering:
+        for piece in (2, 1):
+
+            def number(connection: Connection, rows: int = piece) -> Numbered:
+                return Numbered(number_submissions(connection, producer, PartitionNumber(0), rows))
+
+            assert numbering.write(number) == Numbered(piece)
+    stored = "select id from zerotail.instruction where producer = %s and id like %s order by serial"
+    assert [name for (name,) in system.sql(stored, producer, "t-%")] == taken

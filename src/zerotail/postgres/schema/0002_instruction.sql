@@ -37,9 +37,6 @@ create table if not exists zerotail.submission (
     primary key (producer, id)
 );
 
--- In whose turn they are numbered: after an outage of the numbering millions may wait.
-create index if not exists submission_turn on zerotail.submission (producer, partition, submitted_at, id);
-
 -- Between a promotion and the new epoch nobody gives out serials: the cut of that epoch would cover one that a lost row
 -- had, and its record, which is still in Kafka, would be applied in place of the new row.
 create or replace function zerotail.needs_own_timeline() returns trigger language plpgsql

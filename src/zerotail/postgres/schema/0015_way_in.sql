@@ -45,3 +45,20 @@ alter table zerotail.poison add column if not exists at_door boolean not null de
 
 comment on column zerotail.poison.at_door is
     'its producer could not make a record of it; the digest is that of the row, and -1 is the position until the stage meets it';
+
+-- Rows are numbered in the order in which the database took them: each draws its turn when it is inserted, and a clock
+-- that is set back changes nothing. Those that wait already get theirs by their place in the table.
+do $$
+begin
+    if not exists (select from pg_attribute where attrelid = 'zerotail.submission'::regclass and attname = 'turn') then
+        alter table zerotail.submission add column turn bigint not null generated always as identity;
+    end if;
+end
+$$;
+
+comment on column zerotail.submission.turn is 'in which order the database took the rows: they are numbered by it';
+comment on column zerotail.submission.submitted_at is 'for people who look; nothing is decided by it';
+
+-- After an outage of the numbering millions may wait.
+drop index if exists zerotail.submission_turn;
+create index if not exists submission_by_turn on zerotail.submission (producer, partition, turn);
