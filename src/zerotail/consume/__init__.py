@@ -12,13 +12,14 @@ from threading import Event
 from typing import TYPE_CHECKING, Literal
 
 from zerotail.consume.consuming import Consuming, Held, Record, Work
-from zerotail.consume.places import Failed, Fenced, Lost, Moved, Partition, Place, Places
+from zerotail.consume.places import Elsewhere, Failed, Fenced, Lost, Moved, Partition, Place, Places
 
 if TYPE_CHECKING:
     from zerotail.postgres.connection import Connection
 
 __all__ = [
     "Consuming",
+    "Elsewhere",
     "Failed",
     "Fenced",
     "Held",

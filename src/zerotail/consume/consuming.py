@@ -26,7 +26,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from zerotail.consume.places import Failed, Fenced, Lost, Moved, Partition, Place, Places
+from zerotail.consume.places import Elsewhere, Failed, Fenced, Lost, Moved, Partition, Place, Places
+from zerotail.errors import Refused
 
 T = TypeVar("T")
 _FIRST_WAIT_SECONDS = 0.2
@@ -57,6 +58,9 @@ class Member(Protocol):
 
     def find_assignment(self) -> frozenset[Partition] | None:
         """The partitions of this member, if they have changed since it was asked last; it reads none of them yet."""
+
+    def find_log(self, topic: str) -> str | None:
+        """Which log a topic is: cluster and topic. None while Kafka does not say."""
 
     def read_from(self, places: Mapping[Partition, int | None]) -> None:
         """Read these partitions, held or not, and no others, from these offsets on; None: from the start chosen."""
@@ -137,10 +141,13 @@ class Consuming(Generic[T]):
             return
         claimed = {}
         for partition in sorted(self._unclaimed):
-            place = self._places.claim(self._group, partition)
+            log = self._member.find_log(partition.topic)
+            place = Lost("Kafka does not answer") if log is None else self._places.claim(self._group, partition, log)
             if isinstance(place, Lost):
                 self.waits_for = place.reason
                 return
+            if isinstance(place, Elsewhere):
+                raise _elsewhere(self._group, partition, place)
             claimed[partition] = place
         # All or none, and read anew: a claim counts only together with where we read from.
         self.waits_for, self._unclaimed, self._claimed = "", frozenset(), claimed
@@ -201,6 +208,20 @@ class Consuming(Generic[T]):
         place = self._claimed.pop(partition)
         self.held.pop(partition, None)
         self._member.hold(partition, place.next_offset or 0)
+
+
+def _elsewhere(group: str, partition: Partition, place: Elsewhere) -> Refused:
+    of = f"consumer_group = '{group}' and topic = '{partition.topic}' and partition = {partition.number}"
+    return Refused(
+        f"the place of {group} in {partition} is one of another log, {place.log}: of another cluster, or of a topic "
+        "that was made anew.",
+        code="ZT921",
+        why="The same offset is another record here. Going on would skip records, or work on them twice.",
+        tries=(
+            f"zerotail mirror offsets MIRROR --group {group}    # where it goes on in a topic that was mirrored here",
+            f"update zerotail_place set next_offset = …, log = null where {of}    # the offset in this log",
+        ),
+    )
 
 
 def _by_partition(records: Sequence[Record]) -> list[tuple[Partition, list[Record]]]:

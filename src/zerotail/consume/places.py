@@ -3,7 +3,8 @@
 A result and the place behind it are stored in one transaction, so a record has its result once, however often it is
 read. Kafka's own offsets have no part in that. Whoever wants to work on a partition claims its place first:
 
-1. A claim raises the generation of the place and answers where to go on. The newest claim holds.
+1. A claim raises the generation of the place and answers where to go on. The newest claim holds. A place says of which
+   log it is; whoever reads another one, of another cluster or of a topic made anew, gets no claim (E24).
 2. A transaction moves a place only if generation and offset are what its claim said; else it is *fenced*, and nothing
    of it stays. So a member that was frozen, or took too long, and does not know that its partition has gone to
    somebody else, stores nothing.
@@ -43,6 +44,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The place was kept in another log, whose offsets mean nothing here; it was not claimed."""
+
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
 class Moved:
     """Result and place are stored."""
 
@@ -71,8 +79,8 @@ class Failed:
 class Places(Protocol[T_co]):
     """A store of results and places; `T_co` is what its transactions look like to the work."""
 
-    def claim(self, group: str, partition: Partition) -> Place | Lost:
-        """Become the one who works on a partition for a group."""
+    def claim(self, group: str, partition: Partition, log: str) -> Place | Elsewhere | Lost:
+        """Become the one who works on a partition for a group, in this log."""
 
     def transact(self, group: str, place: Place, work: Callable[[T_co], int]) -> Moved | Fenced | Lost | Failed:
         """Do the work and move the place to the offset that it answers with, both or neither."""

@@ -12,6 +12,8 @@ nothing.
 3. The end has less (the target lost records that it had acknowledged): go on behind the end, and say so.
 4. The source is another log than the one that was copied, ends before the place, or begins behind it: stop this
    partition and say what is missing. Nothing is skipped unless somebody accepts it by name.
+5. The place is gone and the end does not say where it was, though something was written there: stop as well. Beginning
+   anew would copy everything twice (E24).
 """
 
 from __future__ import annotations
@@ -89,6 +91,7 @@ class Kind(StrEnum):
     TRUNCATED = "truncated"
     EXPIRED = "expired"
     DELETED = "deleted"
+    FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,12 @@ def plan_start(
         if Kind.RECREATED not in accepted:
             return _recreated(place, end)
         return Go(source.first_offset, NOTHING, "the source was made anew, which was accepted")
+    if place is None and end.last_copied is None and not end.is_whole and Kind.FORGOTTEN not in accepted:
+        return Stop(
+            Kind.FORGOTTEN,
+            "the place is gone (Kafka forgets it after days of rest), and at the target's end lies no copy that says "
+            "how far the source was copied; accepted, it is copied again from its beginning",
+        )
     go = _behind_the_end(place, end, source)
     if go.offset > source.next_offset:
         if Kind.TRUNCATED not in accepted:
@@ -143,7 +152,8 @@ def _behind_the_end(place: Place | None, end: TargetEnd, source: SourceLog) -> G
     """What the target says, whatever has become of the source."""
     if place is None:
         if end.last_copied is None:
-            return Go(source.first_offset, NOTHING)
+            note = "" if end.is_whole else "copied again from its beginning, which was accepted"
+            return Go(source.first_offset, NOTHING, note)
         return Go(Offset(end.last_copied + 1), end.last_copied)
     if end.last_copied == place.last_copied:
         return Go(place.next_offset, place.last_copied)

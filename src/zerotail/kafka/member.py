@@ -22,9 +22,11 @@ from confluent_kafka import (
 
 from zerotail.consume.consuming import Record
 from zerotail.consume.places import Partition
+from zerotail.core.identity import TopicName
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.complaint import Complaints
+from zerotail.kafka.log import admin_client, log_identity
 
 DEFAULTS = {"fetch.wait.max.ms": 50, "isolation.level": "read_committed", "log_level": 0}
 SETTINGS = {
@@ -44,6 +46,7 @@ class GroupMember:
 
     def __init__(self, cluster: Cluster, group: str, topics: Sequence[str], *, from_beginning: bool = True) -> None:
         self._complaints = Complaints()
+        self._admin = admin_client(cluster)
         self._start = OFFSET_BEGINNING if from_beginning else OFFSET_END
         self._changed: frozenset[Partition] | None = None
         own = {"group.id": group, "error_cb": self._complaints.note}
@@ -56,6 +59,13 @@ class GroupMember:
         """The partitions of this member, if they have changed since it was asked last; it reads none of them yet."""
         changed, self._changed = self._changed, None
         return changed
+
+    def find_log(self, topic: str) -> str | None:
+        """Which log a topic is: cluster and topic. None while Kafka does not say."""
+        try:
+            return log_identity(self._admin, TopicName(topic))
+        except Unavailable:
+            return None
 
     def read_from(self, places: Mapping[Partition, int | None]) -> None:
         """Read these partitions, held or not, and no others, from these offsets on; None: from the start chosen."""

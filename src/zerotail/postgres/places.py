@@ -12,7 +12,7 @@ from collections.abc import Callable
 import psycopg
 from psycopg import sql
 
-from zerotail.consume.places import Failed, Fenced, Lost, Moved, Partition, Place
+from zerotail.consume.places import Elsewhere, Failed, Fenced, Lost, Moved, Partition, Place
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
 from zerotail.postgres.connection import Connection, connect, where
@@ -26,13 +26,25 @@ create table if not exists zerotail_place (
     next_offset    bigint,
     generation     bigint  not null,
     moved_at       timestamptz not null default clock_timestamp(),
+    log            text,
     primary key (consumer_group, topic, partition)
-)
+);
+alter table zerotail_place add column if not exists log text
 """
+# A place of before this column was kept has no log: the one in which it is claimed first is believed to be its own.
 _CLAIM = """
-insert into zerotail_place as known (consumer_group, topic, partition, generation) values (%s, %s, %s, 1)
-on conflict (consumer_group, topic, partition) do update set generation = known.generation + 1
-returning next_offset, generation
+with claimed as (
+    insert into zerotail_place as known (consumer_group, topic, partition, generation, log)
+    values (%(group)s, %(topic)s, %(partition)s, 1, %(log)s)
+    on conflict (consumer_group, topic, partition) do update set generation = known.generation + 1, log = excluded.log
+     where coalesce(known.log, excluded.log) = excluded.log or known.next_offset is null
+    returning next_offset, generation, log
+)
+select next_offset, generation, log from claimed
+union all
+select null, null, log from zerotail_place
+ where consumer_group = %(group)s and topic = %(topic)s and partition = %(partition)s
+   and not exists (select from claimed)
 """
 # No row moved: division by zero, which ends the transaction before the commit is read.
 _MOVE = sql.SQL("""
@@ -57,14 +69,16 @@ class PostgresPlaces:
         """Make the table for places, if it is missing."""
         self._connected().execute(TABLE.encode())
 
-    def claim(self, group: str, partition: Partition) -> Place | Lost:
-        """Become the one who works on a partition for a group."""
+    def claim(self, group: str, partition: Partition, log: str) -> Place | Elsewhere | Lost:
+        """Become the one who works on a partition for a group, in this log."""
+        of = {"group": group, "topic": partition.topic, "partition": partition.number, "log": log}
         try:
-            row = self._connected().execute(_CLAIM.encode(), (group, partition.topic, partition.number)).fetchone()
+            row = self._connected().execute(_CLAIM.encode(), of).fetchone()
         except (Unavailable, psycopg.OperationalError, psycopg.InterfaceError) as error:
             return self._lost(error)
         assert row is not None  # noqa: S101 - an upsert answers with its row
-        return Place(partition, row[0], row[1])
+        next_offset, generation, known = row
+        return Elsewhere(known) if generation is None else Place(partition, next_offset, generation)
 
     def transact(self, group: str, place: Place, work: Callable[[Connection], int]) -> Moved | Fenced | Lost | Failed:
         """Do the work and move the place to the offset that it answers with, both or neither."""

@@ -14,8 +14,11 @@ from threading import Event, Thread
 import pytest
 
 from support.consumers import PATIENCE_SECONDS, SESSION_MS, Consumers
+from support.kafka_faults import TopicAtSite
 from support.seeds import seed_of
+from zerotail.consume import consume
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Refused
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
 
@@ -46,6 +49,26 @@ def test_members_that_come_and_go_share_the_work_and_nothing_is_done_twice(group
 def _both_work(group: Consumers, *pids: int) -> bool:
     group.send(40)
     return set(pids) <= group.workers()
+
+
+@pytest.mark.servers
+def test_a_place_of_another_log_is_refused_and_nobody_is_fenced(group: Consumers) -> None:
+    group.send(200)
+    member = group.start()
+    group.wait_for_results(200)
+    group.kill(member)
+    places = group.sql(("select * from zerotail_place where topic = %s order by partition", group.name))
+    # The topic is made anew, and grows past the places: read from there, records would be skipped without a word.
+    TopicAtSite(group.lab, group.name, group.partitions).make_anew()
+    for record in range(400):
+        group.send(1, f"new {record}")
+    with pytest.raises(Refused, match="one of another log") as refused:
+        consume(group.bootstrap, group.name, [group.name], group.dsn, lambda _record, _transaction: None)
+    assert refused.value.code == "ZT921"
+    assert group.sql(("select * from zerotail_place where topic = %s order by partition", group.name)) == places
+    group.sql(("update zerotail_place set next_offset = null, log = null where topic = %s", group.name))
+    group.start()
+    group.wait_for_results(group.sent)
 
 
 @pytest.mark.servers

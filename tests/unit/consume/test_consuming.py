@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from zerotail.consume import Consuming, Failed, Fenced, Lost, Moved, Partition, Place, Record, consuming
+from zerotail.consume import Consuming, Elsewhere, Failed, Fenced, Lost, Moved, Partition, Place, Record, consuming
+from zerotail.errors import Refused
 
 pytestmark = pytest.mark.fast
 
@@ -22,13 +23,18 @@ class Store:
 
     results: list[str] = field(default_factory=list)
     places: dict[Partition, tuple[int | None, int]] = field(default_factory=dict)
+    log: str | None = None
+    """Of which log the places are; None before the first claim."""
     silent: int = 0
     """How many calls get no answer."""
     loses_commits: int = 0
     """How many commits happen, and nobody hears of it."""
 
-    def claim(self, group: str, partition: Partition) -> Place | Lost:
+    def claim(self, group: str, partition: Partition, log: str) -> Place | Elsewhere | Lost:
         assert group == GROUP
+        if self.log not in (None, log):
+            return Elsewhere(self.log or "")
+        self.log = log
         if self.silent:
             self.silent -= 1
             return Lost("silent")
@@ -68,6 +74,7 @@ class Log:
     paused: set[Partition] = field(default_factory=set)
     noted: dict[Partition, int] = field(default_factory=dict)
     polls: int = 0
+    name: str | None = "cluster/payments"
 
     def assign(self, *partitions: Partition) -> None:
         self.changed = frozenset(partitions)
@@ -76,6 +83,9 @@ class Log:
     def find_assignment(self) -> frozenset[Partition] | None:
         changed, self.changed = self.changed, None
         return changed
+
+    def find_log(self, topic: str) -> str | None:
+        return self.name
 
     def read_from(self, places: Mapping[Partition, int | None]) -> None:
         self.positions = {partition: offset or 0 for partition, offset in places.items()}
@@ -146,6 +156,26 @@ def test_every_record_has_one_result_in_order_and_the_place_is_behind_the_last(c
     assert store.places == {P0: (10, 1), P1: (4, 1)}
     assert log.noted == {P0: 10, P1: 4}
     assert member.stored == 14
+
+
+def test_a_place_of_another_log_is_refused_and_stays_as_it_is(clock: Clock) -> None:
+    store, log = Store(places={P0: (3, 4)}, log="other/payments"), Log({P0: made(10, "a")})
+    log.assign(P0)
+    with pytest.raises(Refused, match="the place of booking in payments/0 is one of another log, other/payments"):
+        Consuming(log, store, GROUP, Bad().book).round()
+    assert (store.results, store.places) == ([], {P0: (3, 4)})
+
+
+def test_nothing_is_claimed_before_kafka_says_which_log_it_is(clock: Clock) -> None:
+    store, log = Store(places={P0: (3, 4)}), Log({P0: made(10, "a")}, name=None)
+    member = Consuming(log, store, GROUP, Bad().book)
+    log.assign(P0)
+    member.round()
+    assert (member.waits_for, store.places) == ("Kafka does not answer", {P0: (3, 4)})
+    log.name = "cluster/payments"
+    for _ in range(3):
+        member.round()
+    assert store.places == {P0: (10, 5)}
 
 
 def test_a_failing_partition_is_held_while_the_others_and_the_poll_go_on_and_then_goes_on_itself(clock: Clock) -> None:

@@ -65,6 +65,7 @@ def test_a_place_that_was_set_back_copies_nothing_twice() -> None:
         (None, end(49), source(0, 10, "another"), Kind.RECREATED, 0),
         (place(50, 49), end(49), source(0, 10), Kind.TRUNCATED, 10),
         (place(50, 49), end(49), source(60, 100), Kind.EXPIRED, 60),
+        (None, end(None, whole=False), source(5, 100), Kind.FORGOTTEN, 5),
     ],
 )
 def test_a_source_that_does_not_fit_stops_the_partition_until_it_is_accepted(
