@@ -7,6 +7,9 @@
 
 The identifier is the client's own. Whoever gets no answer submits again under the same identifier, at whichever site is
 active then: the row is found, and not stored twice.
+
+The answer is the serial, and says how durable the instruction is: `serial.durability` is `gated` when both sites have
+it, and `exposed` while there is no other site. With `takeover.exposed: hold` nothing is accepted meanwhile.
 """
 
 from __future__ import annotations
@@ -17,16 +20,19 @@ from types import TracebackType
 from typing import Self
 
 from zerotail.config import load
-from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, SiteName
+from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName
+from zerotail.core.intake import AcceptedSerial
 from zerotail.errors import Misused, Refused, Unfinished
 from zerotail.flow.submit import submit as submit_story
 from zerotail.handler import Value, encode_value
+from zerotail.ports import Held
 from zerotail.ports import Refused as Declined
 from zerotail.postgres.registration import find_numbers
 from zerotail.postgres.transaction import Session
 from zerotail.running.prepare import adapter_settings
 from zerotail.wiring import SiteAdapters, run_to_end
 
+_HELD_SECONDS = 0.2
 _PATIENCE_SECONDS = 5.0
 """For each answer of the site's database: a client must not wait for one that stands still, but ask the other site."""
 
@@ -38,12 +44,13 @@ class Submitter:
         self._configuration = load(config)
         self._settings = adapter_settings(self._configuration, SiteName(site))
         self._adapters = SiteAdapters(self._settings, patience_seconds=_PATIENCE_SECONDS)
+        self._accepts_exposed = self._configuration.takeover.exposed == "release"
         self._numbers: dict[str, ProducerNumber] = {}
 
     def submit(
         self, producer: str, identifier: str, value: Value, *, partition: int = 0, patience_seconds: float = 10.0
-    ) -> Serial:
-        """The serial of the accepted instruction.
+    ) -> AcceptedSerial:
+        """The serial of the accepted instruction, with its `durability`.
 
         `Refused` when it is certainly not there, `Unfinished` when nobody knows: submit it again.
         """
@@ -51,22 +58,40 @@ class Submitter:
         encoded = value if isinstance(value, bytes) else encode_value(value)
         give_up = time.monotonic() + patience_seconds
         while True:
-            answer = run_to_end(submit_story(number, PartitionNumber(partition), identifier, encoded), self._adapters)
+            story = submit_story(
+                number, PartitionNumber(partition), identifier, encoded, accept_exposed=self._accepts_exposed
+            )
+            answer = run_to_end(story, self._adapters)
             if isinstance(answer, Declined):
                 raise Refused(
                     f"{identifier} was not taken at {self._settings.site}: {answer.reason}.",
                     code="ZT463",
                     tries=["zerotail status"],
                 )
-            if answer is not None:
+            if isinstance(answer, AcceptedSerial):
                 return answer
             if time.monotonic() > give_up:
+                if isinstance(answer, Held):
+                    raise self._held(identifier)
                 raise Unfinished(
                     f"nobody knows whether {identifier} is accepted: it is not behind the gate after "
                     f"{patience_seconds:g} s.",
                     code="ZT464",
                     why="Submit it again under the same identifier; it is never stored twice.",
                 )
+            if isinstance(answer, Held):
+                time.sleep(_HELD_SECONDS)
+
+    def _held(self, identifier: str) -> Unfinished:
+        site = self._settings.site
+        return Unfinished(
+            f"{identifier} is stored at {site} and not accepted: {site} works without the other site, and "
+            "takeover.exposed is hold.",
+            code="ZT468",
+            why="It is accepted when both sites have it. Submit it again then, under the same identifier; it is never "
+            "stored twice.",
+            tries=["zerotail status", f"zerotail rejoin plan --site {self._configuration.other_site(site)}"],
+        )
 
     def close(self) -> None:
         """Give the connections back."""
@@ -101,7 +126,7 @@ class Submitter:
 
 def submit(
     config: str | Path | None, site: str, producer: str, identifier: str, value: Value, *, partition: int = 0
-) -> Serial:
+) -> AcceptedSerial:
     """Submit one instruction; for more than one, keep a `Submitter`."""
     with Submitter(config, site) as business:
         return business.submit(producer, identifier, value, partition=partition)

@@ -9,9 +9,25 @@ The tables have the same limits: `0010_intake.sql`.
 
 from __future__ import annotations
 
+from typing import Literal, Self
+
+from zerotail.core.identity import Serial
+
 MOST_VALUE_BYTES = 900_000
 MOST_ID_BYTES = 1_000
 """What fits into an index of the database."""
+
+
+class AcceptedSerial(int):
+    """The serial of an accepted instruction: a number like any other, which says how durable the instruction is."""
+
+    durability: Literal["gated", "exposed"]
+    """`gated`: both sites have it. `exposed`: there is no other site now, and it is stored at one only."""
+
+    def __new__(cls, serial: Serial, durability: Literal["gated", "exposed"]) -> Self:
+        number = super().__new__(cls, serial)
+        number.durability = durability
+        return number
 
 
 def too_large(size: int) -> str:

@@ -59,7 +59,7 @@ from zerotail.ports.outside import (
     Superseded,
 )
 from zerotail.ports.records import Batch, HintLost, LogEnd, Polled, PollRecords, ReadLogEnd, SendRecords, TooLarge
-from zerotail.ports.rows import Fed, Feed, ReadFeed, Submit, Submitted
+from zerotail.ports.rows import Fed, Feed, Held, ReadFeed, Submit, Submitted
 from zerotail.ports.stage import (
     ClaimHead,
     Commit,
@@ -94,6 +94,7 @@ __all__ = [
     "FenceSite",
     "FindPlace",
     "HeadRead",
+    "Held",
     "HintLost",
     "Indefinite",
     "JournalRead",

@@ -40,6 +40,10 @@ class Submit(Effect, frozen=True):
     value: bytes
 
 
+class Held(Result, frozen=True):
+    """It is stored at a site that works without the other one, and holds: accepted when both have it, not before."""
+
+
 class Submitted(Result, frozen=True):
     """The row is there, locally."""
 

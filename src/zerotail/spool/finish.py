@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from zerotail.deadline import Deadline
 from zerotail.errors import Unfinished
-from zerotail.spool.drain import drain_step
+from zerotail.spool.drain import Place, drain_step
 from zerotail.spool.sites import NotYet, Takes
 from zerotail.spool.spool import Spool
 
@@ -35,7 +35,8 @@ def drain_to_end(
     began = time.monotonic()
     entries = new = set_aside = 0
     deadline = Deadline.after(patience_seconds)
-    while (step := drain_step(spool, sites)) is not None:
+    place = Place()
+    while (step := drain_step(spool, sites, place)) is not None:
         if isinstance(step, NotYet):
             if deadline.passed:
                 raise Unfinished(

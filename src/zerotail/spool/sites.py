@@ -30,6 +30,8 @@ class Taken:
     new: int
     refused: tuple[Entry, ...]
     """Their identifier belongs to other bytes, or no stage has their partition."""
+    exposed: bool = False
+    """There is no other site now, and so no gate: they are stored once, and their copies here are the only ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class NotYet:
     """Nobody was told anything; try again."""
 
     reason: str
+
+
+class Kept(NotYet):
+    """A site that works alone has all of them; they stay here until both sites do."""
 
 
 class Site:
@@ -53,9 +59,11 @@ class Site:
         stored = self._session.write(lambda connection: store_rows(connection, self._name, producer, rows))
         match stored:
             case Stored():
-                if run_to_end(pass_gate(stored.standing, stored.position), self._adapters) is None:
+                release = run_to_end(pass_gate(stored.standing, stored.position), self._adapters)
+                if release is None:
                     return NotYet(f"the other site has not confirmed what {self._name} stored")
-                return Taken(stored.new, tuple(entries[place] for place in stored.refused))
+                refused = tuple(entries[place] for place in stored.refused)
+                return Taken(stored.new, refused, exposed=release.answer is None)
             case Refused():
                 return NotYet(f"{self._name}: {stored.reason}")
             case Unreachable() | Indefinite():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from contextlib import closing
 from pathlib import Path
@@ -47,6 +48,28 @@ def test_an_instruction_is_accepted_once_however_often_it_is_submitted(system: R
     assert submit(system.config, "east", "cards-submitted", "c-2", {"account": "a", "amount": 6}) == second
     with pytest.raises(Misused, match="no producer"):
         submit(system.config, "east", "nobody", "c-3", {})
+
+
+def test_an_answer_says_whether_both_sites_have_it_and_a_site_alone_that_holds_gives_none(system: Running) -> None:
+    value = {"account": "a", "amount": 5}
+    current = "(select max(epoch) from zerotail.epoch)"
+    change = f"update zerotail.epoch set durability = %s where epoch = {current} returning 1"
+    assert submit(system.config, "east", "cards-submitted", "d-1", value).durability == "gated"
+    system.sql(change, "exposed")
+    try:
+        second = submit(system.config, "east", "cards-submitted", "d-2", value)
+        assert second.durability == "exposed"
+        content = system.content() | {"takeover": {"exposed": "hold"}}
+        system.config.write_text(json.dumps(content))
+        with Submitter(system.config, "east") as business:
+            with pytest.raises(Unfinished, match="d-3 is stored at east and not accepted: east works without") as held:
+                business.submit("cards-submitted", "d-3", value, patience_seconds=0.3)
+            assert held.value.code == "ZT468"
+            system.sql(change, "gated")
+            third = business.submit("cards-submitted", "d-3", value)
+            assert (third, third.durability) == (second + 1, "gated")
+    finally:
+        system.sql(change, "gated")
 
 
 def test_what_could_never_be_processed_is_refused_and_not_stored(system: Running) -> None:

@@ -14,11 +14,11 @@ from zerotail import Spool
 from zerotail.errors import Refused, Unfinished
 from zerotail.spool import drain
 from zerotail.spool.aside import read_aside
-from zerotail.spool.drain import Step, drain_step
+from zerotail.spool.drain import Place, Step, drain_step
 from zerotail.spool.finish import drain_to_end
 from zerotail.spool.folder import SET_ASIDE
 from zerotail.spool.frame import Entry
-from zerotail.spool.sites import NotYet, Sites, Taken
+from zerotail.spool.sites import Kept, NotYet, Sites, Taken
 from zerotail.spool.status import observe_spool
 
 pytestmark = pytest.mark.fast
@@ -31,16 +31,20 @@ class Ledger:
         self.rows: dict[str, bytes] = {}
         self.refuses: list[str] = []
         """Reasons for which it stores and does not say so."""
+        self.exposed = False
+        self.took: list[int] = []
+        """The first sequence of what was brought, each time."""
 
     def take(self, producer: str, entries: Sequence[Entry]) -> Taken | NotYet:
         assert producer == "cards"
         before = len(self.rows)
+        self.took.append(entries[0].sequence)
         for entry in entries:
             self.rows.setdefault(entry.id, entry.value)
         if self.refuses:
             return NotYet(self.refuses.pop(0))
         different = tuple(entry for entry in entries if self.rows[entry.id] != entry.value)
-        return Taken(len(self.rows) - before, different)
+        return Taken(len(self.rows) - before, different, exposed=self.exposed)
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -76,6 +80,52 @@ def test_entries_stay_as_long_as_nobody_has_confirmed_them(folder: Path) -> None
         assert spool.waiting == 5
         assert drain_to_end(spool, ledger, 30.0).known == 5
         assert len(ledger.rows) == 5
+
+
+def test_what_a_site_alone_has_taken_stays_until_both_have_it_and_more_is_taken_meanwhile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "_GATE_SECONDS", 0.0)
+    ledger, place = Ledger(), Place()
+    ledger.exposed = True
+    with Spool(folder) as spool:
+        assert drain_step(spool, ledger, place) == Step(5, 5, 0)
+        assert (spool.waiting, len(ledger.rows)) == (5, 5)
+        spool.put("c-6", b"6")
+        assert drain_step(spool, ledger, place) == Step(1, 1, 0)
+        kept = drain_step(spool, ledger, place)
+        assert isinstance(kept, Kept)
+        assert "has taken 6 entries, and they are kept here until both sites have them" in kept.reason
+        assert (spool.waiting, spool.drained) == (6, 0)
+
+        ledger.exposed = False
+        spool.put("c-7", b"7")
+        assert drain_step(spool, ledger, place) == Step(1, 1, 0), "nothing in front of it was let go"
+        assert spool.drained == 0
+        assert drain_step(spool, ledger, place) == Step(0, 0, 0), "all were counted before"
+        assert (spool.waiting, spool.drained) == (0, 7)
+        assert drain_step(spool, ledger, place) is None
+    assert ledger.took == [1, 6, 1, 7, 1]
+
+
+def test_a_gate_is_found_again_when_nothing_comes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain, "_GATE_SECONDS", 0.0)
+    ledger, place = Ledger(), Place()
+    ledger.exposed = True
+    with Spool(folder) as spool:
+        drain_step(spool, ledger, place)
+        ledger.exposed = False
+        assert drain_step(spool, ledger, place) == Step(0, 0, 0)
+        assert spool.waiting == 0
+
+
+def test_an_operator_who_drains_into_a_site_alone_hears_that_the_copies_stay(folder: Path) -> None:
+    ledger = Ledger()
+    ledger.exposed = True
+    with Spool(folder) as spool, pytest.raises(Unfinished, match="kept here until both sites have them") as error:
+        drain_to_end(spool, ledger, 0.1)
+    assert "5 were drained" in error.value.why
+    assert observe_spool(folder).waiting == 5
 
 
 def test_the_operator_is_told_why_it_does_not_end(folder: Path) -> None:
