@@ -25,6 +25,10 @@ from zerotail.postgres.connection import session
 
 PATIENCE_SECONDS = 180.0
 FLOWS = '''
+import os
+import signal
+import time
+
 from zerotail import Emission, Given, Record, State
 
 
@@ -41,7 +45,24 @@ class Settle:
         state[account] = balance = state.get(account, 0) + record.value["amount"]
         if record.value.get("poison"):
             raise ValueError("cannot settle this")
+        harm(record.value.get("harm"))
         return [Emission("{channel}", {{"account": account, "balance": balance}})]
+
+
+def harm(how: str | None) -> None:
+    if how == "hangs":
+        try:
+            time.sleep(3600)
+        except OSError:
+            raise
+    elif how == "is deaf":
+        sum(iter(int, 1))
+    elif how == "exits":
+        os._exit(3)
+    elif how == "is killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif how == "is slow":
+        time.sleep(1.2)
 
 
 def doubled(value: bytes) -> bytes:

@@ -113,6 +113,8 @@ class Stage(Part):
     """Where the handler's state is after a takeover: in the database, or rebuilt by replay."""
     stalled_after: field.Duration = timedelta(seconds=60)
     """How long a partition with records waiting may make no progress before it is reported as stalled."""
+    handler_timeout: Annotated[field.Duration, Field(ge=timedelta(milliseconds=100))] = timedelta(seconds=30)
+    """How long a handler may be at one record before the record stops its partition."""
     owed: Annotated[field.Size, Field(ge=Bytes(64_000))] = Bytes(64_000_000)
     """Bytes of emissions that may wait for acknowledgement before the stage pauses."""
     feedback: field.PlainText | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from zerotail.core.emission import Lane
@@ -23,7 +23,8 @@ select stage, channel, partition, target, to_topic, journaled, acknowledged, int
   from zerotail.owed where {condition} order by channel, partition, target
 """
 _OWED_BYTES = """
-select partition, sum(bytes)::bigint from zerotail.owed where stage = %s group by partition order by partition
+select partition, sum(bytes)::bigint from zerotail.owed
+ where stage = %s and channel <> all(%s) group by partition order by partition
 """
 _NOT_APPLIED = """
 select (select count(*) from zerotail.submission)
@@ -67,9 +68,14 @@ def read_backlogs(connection: Connection, channel: ChannelName | None = None) ->
     return [Backlog(*row) for row in rows]
 
 
-def owed_bytes(connection: Connection, stage: StageName) -> dict[PartitionNumber, int]:
-    """Bytes that each partition of a stage owes on all lanes: above a limit the stage takes nothing more."""
-    return dict(connection.execute(_OWED_BYTES.encode(), (stage,)).fetchall())
+def owed_bytes(
+    connection: Connection, stage: StageName, to_itself: Collection[ChannelName] = ()
+) -> dict[PartitionNumber, int]:
+    """Bytes that each partition of a stage owes to others: above a limit the stage takes nothing more.
+
+    What leads back `to_itself` does not count: only the stage can make it less, by taking more (E21).
+    """
+    return dict(connection.execute(_OWED_BYTES.encode(), (stage, list(to_itself))).fetchall())
 
 
 def fullest_bytes(connection: Connection, stage: StageName) -> int:

@@ -46,6 +46,10 @@ class StagePart:
     version: str
     targets: Mapping[str, int]
     owed_bytes: int
+    handler_seconds: float
+    """So long may its handler be at one record."""
+    to_itself: frozenset[ChannelName] = frozenset()
+    """The channels by which it gets, through topics, what it emits itself."""
 
     def at(self, partition: PartitionNumber) -> Stage:
         """One of its partitions."""
@@ -123,7 +127,31 @@ def _stage(configuration: Configuration, name: StageName) -> StagePart:
     settings = configuration.stages[name]
     handler = load_handler(settings.handler, f"stage {name}")
     targets = targets_of(configuration, settings.emits)
-    return StagePart(name, settings.consumes, handler, version_of(handler), targets, int(settings.owed))
+    seconds = settings.handler_timeout.total_seconds()
+    to_itself = channels_to_itself(configuration, name)
+    return StagePart(
+        name, settings.consumes, handler, version_of(handler), targets, int(settings.owed), seconds, to_itself
+    )
+
+
+def channels_to_itself(configuration: Configuration, stage: StageName) -> frozenset[ChannelName]:
+    """The channels of a stage that lead, through topics and other stages, back to it."""
+
+    def read_by(channel: ChannelName) -> set[StageName]:
+        leads = configuration.channels[channel]
+        topic = leads.topic if isinstance(leads, TopicChannel) else None
+        return {name for name, settings in configuration.stages.items() if settings.consumes == topic}
+
+    def leads_back(channel: ChannelName) -> bool:
+        seen: set[StageName] = set()
+        waiting = read_by(channel)
+        while waiting:
+            name = waiting.pop()
+            seen.add(name)
+            waiting |= {other for one in configuration.stages[name].emits for other in read_by(one)} - seen
+        return stage in seen
+
+    return frozenset(channel for channel in configuration.stages[stage].emits if leads_back(channel))
 
 
 def load_handler(path: str, whose: str) -> Handler:

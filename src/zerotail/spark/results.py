@@ -5,6 +5,7 @@ A pickle would run whatever code an executor, or somebody who speaks in its plac
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import msgspec
@@ -33,9 +34,15 @@ class StageResult(msgspec.Struct, frozen=True):
     taken: Taken | None = None
     end: End | None = None
     error: Said | None = None
+    slow: bool = False
 
 
-Outcome = Taken | End | ZerotailError | None
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """The handler is at one record for longer than others can wait; nothing of the batch was taken."""
+
+
+Outcome = Taken | End | ZerotailError | Slow | None
 """Of one task of a stage; None says that the partition is not known yet."""
 
 
@@ -58,6 +65,8 @@ def pack_outcome(outcome: Outcome) -> bytes:
         return pack(StageResult(taken=outcome))
     if isinstance(outcome, End):
         return pack(StageResult(end=outcome))
+    if isinstance(outcome, Slow):
+        return pack(StageResult(slow=True))
     return pack(StageResult(error=None if outcome is None else _said(outcome)))
 
 
@@ -67,7 +76,7 @@ def unpack_outcome(data: bytes) -> Outcome:
     if result.error is not None:
         said = result.error
         return _KINDS[said.kind](said.message, code=said.code, why=said.why, tries=said.tries)
-    return result.taken or result.end
+    return Slow() if result.slow else result.taken or result.end
 
 
 def _said(error: ZerotailError) -> Said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from threading import Event, Lock
 from typing import Final
 
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
-from zerotail.core.epoch import works_at
+from zerotail.core.epoch import topic_at, works_at
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, SiteName
 from zerotail.errors import ZerotailError
@@ -23,6 +24,9 @@ from zerotail.postgres.transaction import Session
 from zerotail.running.parts import StagePart
 from zerotail.running.prepare import WAITING, NotActiveError, adapter_settings, prepare_or_wait
 from zerotail.running.report import Say
+from zerotail.spark import stage_query
+from zerotail.spark.alone import Alone
+from zerotail.spark.alone_worker import Job
 from zerotail.spark.lag import last_offsets, records_between
 from zerotail.spark.stage_query import (
     FROM_THE_BEGINNING,
@@ -37,6 +41,8 @@ _LOOK_SECONDS = 0.5
 _ROOM_SECONDS = 0.05
 _JUMP_SECONDS = 5.0
 _BATCHES_BEHIND = 4
+_PATIENCE_SECONDS = 0.5
+"""So long the other partitions wait for a handler that is at one record."""
 
 
 class RunningStage:
@@ -77,6 +83,8 @@ class RunningStage:
         self._log = ""
         self._started = 0.0
         self._query_ends = Event()
+        self._alone: dict[PartitionNumber, Alone] = {}
+        self._rooms: list[Session] = []
 
     @property
     def name(self) -> str:
@@ -91,6 +99,7 @@ class RunningStage:
     def start(self, checkpoint: str) -> StreamingQuery:
         """Claim every partition and read on behind its head; at a standby, read from the end and wait for the turn."""
         self._ended = None
+        self._end_alone()
         self._query_ends.clear()
         prepared, live = prepare_or_wait(self._configuration, self._site, waiting=self._waiting)
         topic = prepared.topics[self._part.topic]
@@ -111,10 +120,12 @@ class RunningStage:
         }
         limit = self._configuration.spark.max_records_per_batch
         records = read_records(self._spark, self._settings.kafka, topic, starts, limit)
-        task = StageTask(self._stages, self._settings, log)
+        patience = min(_PATIENCE_SECONDS, self._part.handler_seconds)
+        task = StageTask(self._stages, self._settings, log, patience)
+        alone = stage_query.Alone(self._alone.keys, self._send_away)
         self._log, self._started = log, time.monotonic()
         self._query = start_stage_query(
-            records, task, self._places, checkpoint, self._note, self._may_take, self._remember
+            records, task, self._places, checkpoint, self._note, self._may_take, self._remember, alone
         )
         return self._query
 
@@ -163,7 +174,7 @@ class RunningStage:
             return True
         if not has_turn:
             return False
-        again = False
+        again = any(one.over for one in self._alone.values())
         for partition, place, read in self._read_heads():
             ended = self._must_end(partition, place, read)
             if ended is not None:
@@ -217,9 +228,32 @@ class RunningStage:
     def close(self) -> None:
         """Give back sessions and clients."""
         self._query_ends.set()
+        self._end_alone()
         self._adapters.close()
         self._turn_adapters.close()
         self._room.close()
+
+    def _send_away(self, partition: PartitionNumber, why: str) -> None:
+        """Let a partition go on by itself until the next start: the others do not wait for it."""
+        self._say(_ROLE, self._part.name, partition, "waiting", f"{why}: it goes on in a process of its own")
+        topic = topic_at(self._part.topic, self._places[partition].standing.rejoined.get(self._site))
+        job = Job(self._stages[partition], self._settings, topic, self._part.handler_seconds)
+        room = Session(self._settings.dsn, "zerotail stage")
+        self._alone[partition] = Alone(job, self._places, self._note, partial(self._has_room, room, partition))
+        self._rooms.append(room)
+
+    def _has_room(self, room: Session, partition: PartitionNumber) -> bool:
+        """Whether one partition does not owe too much."""
+        owed = room.read(lambda connection: owed_bytes(connection, self._part.name, self._part.to_itself))
+        return not isinstance(owed, dict) or owed.get(partition, 0) < self._part.owed_bytes
+
+    def _end_alone(self) -> None:
+        for one in self._alone.values():
+            one.close()
+        for room in self._rooms:
+            room.close()
+        self._alone.clear()
+        self._rooms.clear()
 
     def _remember(self, ended: End | ZerotailError) -> None:
         self._ended = ended
@@ -259,7 +293,7 @@ class RunningStage:
     def _find_too_much(self) -> str | None:
         """Which partition owes more than it may, in words."""
         allowed = self._part.owed_bytes
-        owed = self._room.read(lambda connection: owed_bytes(connection, self._part.name))
+        owed = self._room.read(lambda connection: owed_bytes(connection, self._part.name, self._part.to_itself))
         for partition, waiting in owed.items() if isinstance(owed, dict) else ():
             if waiting >= allowed:
                 return f"{waiting:,} bytes of partition {partition} wait for acknowledgement, {allowed:,} are allowed"

@@ -4,6 +4,9 @@ The driver keeps the places; each batch hands a task the head it must find, and 
 older driver is told by the compare-and-set that another one has gone on, and ends. A task that runs twice, because it
 is tried again or runs speculatively, finds its own batch in the head and goes on from there.
 
+A partition that others must not wait for is left out of the batches: a task gives up at a record at which the handler
+is for too long, and where a worker dies, each partition is tried by itself (`alone.py`).
+
 Where to read is in the heads. Spark's own checkpoint begins empty at every start and is thrown away at the end.
 """
 
@@ -16,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -27,10 +30,11 @@ from zerotail.errors import Refused, ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, take_batch
 from zerotail.kafka.cluster import Cluster
 from zerotail.ports import Batch, End, ReadHead
+from zerotail.spark.patience import SlowError, run_within
 from zerotail.spark.reader_options import reader_options
-from zerotail.spark.results import Outcome, pack_outcome, unpack_outcome
+from zerotail.spark.results import Outcome, Slow, pack_outcome, unpack_outcome
 from zerotail.spark.worker import settle_worker
-from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
+from zerotail.wiring import AdapterSettings, shared_adapters
 
 FROM_THE_BEGINNING = Offset(-2)
 """Spark's word for the beginning of a log."""
@@ -51,6 +55,8 @@ class StageTask:
     adapters: AdapterSettings
     log: str
     """Which log the offsets belong to."""
+    patience_seconds: float = 0.5
+    """So long others wait for a handler that is at one record."""
 
 
 class StageEndedError(Exception):
@@ -64,6 +70,7 @@ class NewPartitionError(Exception):
     """The topic has a partition that the query did not know when it was started."""
 
 
+_WORKER_DIED = "Python worker exited unexpectedly"
 Note = Callable[[PartitionNumber, Taken], None]
 
 
@@ -94,14 +101,17 @@ def start_stage_query(
     note: Note,
     may_take: Callable[[], bool] = lambda: True,
     ended: Callable[[End | ZerotailError], None] = lambda _end: None,
+    alone: Alone | None = None,
 ) -> StreamingQuery:
     """Take batch after batch; `places` is kept up to date, `note` hears what became of each partition's batch.
 
     Before each batch `may_take` is asked; it may wait. A batch that must not be taken is passed over, most of them
     unread: a standby whose follower fills a topic must be at its end when its turn comes. Now and then one is read by
     workers that are ready to take it: that is how a standby stays warm. What ends the query is told to `ended`, since
-    the query itself shows only Spark's account of it.
+    the query itself shows only Spark's account of it. Partitions that are `alone` are left out, and others are sent
+    there.
     """
+    alone = alone or Alone()
 
     halted: set[PartitionNumber] = set()
     rehearse_at = 0.0
@@ -113,15 +123,19 @@ def start_stage_query(
                 batch.mapInArrow(_rehearsal_of(task), _RESULT).collect()
                 rehearse_at = time.monotonic() + _REHEARSE_SECONDS
             return
-        work = _task_of_batch(task, dict(places), halted, time.time_ns() // 1000)
-        for row in batch.mapInArrow(work, _RESULT).collect():
+        left_out = halted | alone.partitions()
+        work = _task_of_batch(task, dict(places), left_out, time.time_ns() // 1000)
+        for row in _carry_out(batch, work, [one for one in places if one not in left_out], alone):
             outcome = unpack_outcome(row.outcome)
+            partition = PartitionNumber(row.partition)
             if outcome is None:
                 raise NewPartitionError(f"partition {row.partition} is new")
+            if isinstance(outcome, Slow):
+                alone.send(partition, "its handler is at one record for long")
+                continue
             if not isinstance(outcome, Taken):
                 ended(outcome)
                 raise StageEndedError(outcome)
-            partition = PartitionNumber(row.partition)
             places[partition] = replace(places[partition], head=outcome.head, stopped=outcome.stopped)
             if outcome.unreadable:
                 halted.add(partition)
@@ -131,9 +145,39 @@ def start_stage_query(
     return writer.trigger(processingTime="0 seconds").start()
 
 
+Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Where partitions are sent that others must not wait for."""
+
+    partitions: Callable[[], Set[PartitionNumber]] = frozenset
+    """Those that are there."""
+    send: Callable[[PartitionNumber, str], None] = lambda _partition, _why: None
+
+
+def _carry_out(batch: DataFrame, work: Work, partitions: Iterable[PartitionNumber], alone: Alone) -> Iterator[Row]:
+    """The results of a batch's tasks. When a worker dies Spark gives up the whole batch, and says nothing of which."""
+    try:
+        yield from batch.mapInArrow(work, _RESULT).collect()
+    except Exception as error:
+        if _WORKER_DIED not in str(error):
+            raise
+    else:
+        return
+    for partition in partitions:
+        try:
+            yield from batch.where(f"partition = {partition}").mapInArrow(work, _RESULT).collect()
+        except Exception as error:
+            if _WORKER_DIED not in str(error):
+                raise
+            alone.send(partition, "a worker died of it")
+
+
 def _task_of_batch(
     task: StageTask, places: Mapping[PartitionNumber, Place], halted: Set[PartitionNumber], at: int
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+) -> Work:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
         arrived = list(batches)
@@ -153,7 +197,7 @@ def _task_of_batch(
     return work
 
 
-def _rehearsal_of(task: StageTask) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _rehearsal_of(task: StageTask) -> Work:
     """A task that takes nothing: it reads its records, and the head of their partition."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -181,10 +225,13 @@ def _take(task: StageTask, partition: PartitionNumber, place: Place, table: pa.T
             return Taken(place.head, 0, 0, 0, 0, 0, unreadable=unreadable)
         batch = batch_of(table)
     hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
+    story = take_batch(task.stages[partition], place, batch, hint, at)
     try:
-        taken = run_to_end(take_batch(task.stages[partition], place, batch, hint, at), shared_adapters(task.adapters))
+        taken = run_within(story, shared_adapters(task.adapters), task.patience_seconds, SlowError)
     except ZerotailError as error:
         return error
+    except SlowError:
+        return Slow()
     return replace(taken, unreadable=unreadable) if isinstance(taken, Taken) else taken
 
 

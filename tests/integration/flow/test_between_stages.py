@@ -143,6 +143,7 @@ def test_what_one_stage_emits_the_next_one_takes_and_its_head_is_the_acknowledge
         assert sum(lane.messages for lane in owed) == COUNT, "nothing is acknowledged before the next stage has it"
         with session(adapters.dsn, deadline) as primary:
             assert owed_bytes(primary, CLEAR)[ZERO] == sum(lane.bytes for lane in owed) > COUNT
+            assert owed_bytes(primary, CLEAR, [BOOKING]) == {}, "were the next stage itself, it would not wait for that"
         assert own.carry_out(ObserveDrained(EAST)).instructions == idle.instructions + COUNT
 
         stories = [produce(feed, EAST) for feed in upstream] + [run_stage(book, EAST) for book in books]

@@ -17,7 +17,12 @@ from zerotail.lab.layout import Layout
 def running_site(warm_lab: Layout, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """`zerotail run all` at one site, with two partitions, as little owed as the configuration allows."""
     folder = Path(tmp_path_factory.mktemp("faults"))
-    options: dict[str, Any] = {"partitions": 2, "numbered": ("desk",), "stage": {"owed": "64kB"}, "transform": "picky"}
+    options: dict[str, Any] = {
+        "partitions": 2,
+        "numbered": ("desk",),
+        "stage": {"owed": "64kB", "handler_timeout": "2s"},
+        "transform": "picky",
+    }
     options["spark"] = {"max_records_per_batch": 1000}
     with running_system(warm_lab, folder, "faults", **options) as system:
         system.start("all")
