@@ -17,6 +17,7 @@ from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
 from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
+from zerotail.flow.life import verify_life
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
@@ -95,6 +96,7 @@ class SiteAdapters:
             ports.ChangeEpoch: lambda e: write(lambda c: lineage.change_epoch(c, e)),
             ports.AskGate: lambda _: self._ask_gate(),
             ports.ReadPosition: lambda _: read(lineage.observe_position),
+            ports.BeginLife: lambda e: write(lambda c: lineage.begin_life(c, e)),
             ports.SendRecords: self._sender.send,
             ports.PollRecords: self._poll,
             ports.ClaimAtReceiver: lambda e: self._receiver(e.lane).claim(e),
@@ -102,8 +104,14 @@ class SiteAdapters:
         }
 
     def carry_out(self, effect: ports.Effect) -> Any:
-        """The result of one effect."""
-        return self._carry_out[type(effect)](effect)
+        """The result of one effect. A server that nobody has verified counts as one that does not answer: that is done
+        here, and whoever asked asks again.
+        """
+        answer = self._carry_out[type(effect)](effect)
+        if isinstance(answer, ports.Unreachable) and self._database.waits_for_life:
+            self._database.waits_for_life = False
+            run_to_end(verify_life(), self)
+        return answer
 
     def attach(self, channel: ChannelName, receiver: Receiver) -> None:
         """Reach the channel's receiver this way; it is closed with everything else."""

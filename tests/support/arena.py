@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from support.healing import heal
+from support.healing import heal, verify_life
 from zerotail.deadline import Deadline, wait_until
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import admin_client
@@ -76,6 +76,7 @@ class Arena:
             start_target(self._layout, f"{site}.postgres")
         with session(dsn(self._layout.database(SITES[0])), _patience()) as primary:
             wait_until_streaming(primary, SITES[1], _patience())
+        verify_life(self._layout)
 
 
 def remove_topics(bootstrap: str) -> None:

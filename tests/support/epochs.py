@@ -6,10 +6,20 @@ from support.standings import EAST
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName, epoch_of
 from zerotail.ports import OpenEpoch
-from zerotail.postgres.lineage import open_epoch, read_standing
+from zerotail.postgres.connection import Connection
+from zerotail.postgres.lineage import open_epoch, read_standing, write_life
 from zerotail.postgres.transaction import Session
 
 _PATIENCE_SECONDS = 20.0
+
+
+def live_for_ever(connection: Connection) -> None:
+    """In a database of a test's own that has an epoch: it stays verified, however often its server is started anew."""
+    write_life(connection)
+    connection.execute(
+        b"create or replace function zerotail.life_in_force(unverified boolean default false) returns uuid "
+        b"language sql stable as $$ select nonce from zerotail.life order by number desc limit 1 $$"
+    )
 
 
 def open_next(database: str, site: SiteName = EAST, number: int = 0) -> object:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
+from support.epochs import live_for_ever
 from support.standings import EAST, WEST
 from zerotail.core.emission import LaneKey, number_emissions
 from zerotail.core.head import Head, advance
@@ -52,6 +53,7 @@ class Books:
             "values (%s, 'east', %s, 'gated', 'live')",
             (epoch_of(1, 0), timeline),
         )
+        live_for_ever(connection)
         store_numbers(connection, (EAST, WEST))
         connection.execute(
             "insert into zerotail.producer values (1, 'cards', 'payments', 'settle', '', 0), "

@@ -111,6 +111,15 @@ class Sites:
                     (last,) = one_row(primary, _LAST, (producer, partition))
                     primary.execute(_INSERT, (producer, partition, partition, mark, last + 1, last + count))
 
+    def never_restarted(self, site: str) -> None:
+        """Let the site's database take rows as if its server had run all the time, cut off from the other one."""
+        with session(self.dsn(site), Deadline.after(PATIENCE_SECONDS)) as primary:
+            primary.execute("set synchronous_commit = local")
+            primary.execute(
+                "update zerotail.life set started_at = pg_postmaster_start_time(), verified_at = clock_timestamp()"
+                " where number = (select max(number) from zerotail.life)"
+            )
+
     def rows(self, site: str) -> int:
         """Instructions that the site's database has."""
         with session(self.dsn(site), Deadline.after(PATIENCE_SECONDS)) as connection:

@@ -22,7 +22,7 @@ def standing(
 ) -> Standing:
     """A database whose current epoch is one of `site`, on the first timeline."""
     row = EpochRow(epoch_of(generation, NUMBERS[site]), site, FIRST, durability, phase, Cut(), cause)
-    return Standing(Lineage((row,)), timeline, 1)
+    return Standing(Lineage((row,)), timeline, 1, life="" if timeline is None else "this")
 
 
 def observed(seen: Standing) -> SiteObserved:

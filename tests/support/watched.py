@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.command import PROGRAM, Said, call
+from support.epochs import live_for_ever
 from support.journal import new_database
 from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName, StageName, epoch_of
 from zerotail.deadline import Deadline
@@ -63,6 +64,7 @@ def make_watched(lab: Layout, folder: Path, *, stalled_after: str = "60s") -> Wa
             "values (%s, 'east', %s, 'gated', 'live')",
             (epoch_of(1, 0), current_timeline(primary)),
         )
+        live_for_ever(primary)
         store_numbers(primary, (SiteName("east"), SiteName("west")))
         primary.execute("insert into zerotail.producer values (%s, 'cards', 'payments', %s)", (CARDS, stage))
         create_head(primary, stage, PartitionNumber(0), [CARDS])

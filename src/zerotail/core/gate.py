@@ -8,9 +8,11 @@ carries everything that must fit, so that no two moments are mixed:
    gate the fence;
 2. it is a copy of the asker's database (system identifier), on the asker's **timeline**;
 3. the newest epoch it knows is the asker's own: positions of another lineage mean nothing;
-4. it has flushed the wanted position.
+4. it has applied the nonce of the asker's own life (`core.life`): it follows the very server that asks, and not what
+   that was before its log lost an end;
+5. it has flushed the wanted position.
 
-A position is compared only after 1 to 3 hold. An epoch that says `exposed` is released without the
+A position is compared only after 1 to 4 hold. An epoch that says `exposed` is released without the
 question, and has no second copy.
 """
 
@@ -31,6 +33,8 @@ class Asker:
     system: int
     timeline: Timeline
     epoch: Epoch
+    life: str = ""
+    """The nonce of the life in which that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,13 @@ class GateAnswer:
     flushed: Lsn
     applied: Lsn = _NOTHING
     """Of its own files, too, before it receives any log. It opens nothing; it shows that a standby comes nearer."""
+    life: str = ""
+    """The newest nonce that it has applied."""
+
+    @property
+    def holds(self) -> Lsn:
+        """How much of a log it is known to hold."""
+        return max(self.flushed, self.applied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,8 @@ class Gate(Enum):
     OTHER_SYSTEM = "the other site's database is a copy of another one"
     OTHER_TIMELINE = "the other site's database is on another timeline"
     OTHER_EPOCH = "the other site's database is in another epoch"
+    AHEAD = "the other site holds more of the log than this site's database, which has lost the end of its own"
+    OTHER_LIFE = "the other site's database has not heard yet that this one was started anew"
 
 
 def is_ahead(answer: GateAnswer, here: Lsn) -> bool:
@@ -72,7 +85,7 @@ def is_ahead(answer: GateAnswer, here: Lsn) -> bool:
     Within one history that cannot be: the log here has lost its end (a snapshot was restored, a disk lied), and is
     being written anew. What an answer says of positions then means nothing.
     """
-    return answer.flushed > here
+    return answer.holds > here
 
 
 def decide(answer: GateAnswer, asker: Asker, wanted: Lsn) -> Gate:
@@ -85,4 +98,6 @@ def decide(answer: GateAnswer, asker: Asker, wanted: Lsn) -> Gate:
         return Gate.OTHER_TIMELINE
     if answer.epoch != asker.epoch:
         return Gate.OTHER_EPOCH
+    if answer.life != asker.life:
+        return Gate.OTHER_LIFE
     return Gate.OPEN if answer.flushed >= wanted else Gate.BEHIND

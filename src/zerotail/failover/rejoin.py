@@ -51,6 +51,8 @@ def rejoin(site: SiteName, active: SiteName, *, database_lost: bool = False, acc
     there = yield from _require_active(active)
     standing = there.standing
     seen = yield ObserveSite(site)
+    if isinstance(seen, SiteObserved):
+        require_verified(site, seen, active, there)
     surplus = yield from _compare(seen, there, site, active)
     if surplus is not None:
         require_replaceable(site, active, surplus, accept_loss=accept_loss)
@@ -135,6 +137,22 @@ def require_nothing_released(site: SiteName, replaced: Standing, active: Standin
             code="ZT437",
             why="Replacing its database would destroy the only copy of messages that it sent.",
             tries=("zerotail journal compare", f"zerotail takeover plan --to {site}"),
+        )
+
+
+def require_verified(site: SiteName, seen: SiteObserved, active: SiteName, there: SiteObserved) -> None:
+    """`Refused` when the active database was started anew and nobody has verified that the copy holds no more: it may
+    be the only one of what the active one has lost.
+    """
+    if there.standing.waits_for_life and seen.standing.system == there.standing.system:
+        raise NotAllowed(
+            f"the database of {active} was started anew, and nobody has verified that {site} holds no more of its log",
+            code="ZT478",
+            why=f"{site} holds the log up to {seen.flushed}, and that of {active} ends at {there.flushed}.",
+            tries=(
+                f"zerotail takeover plan --to {site}    # loses nothing",
+                f"zerotail takeover plan --to {active} --accept-lost-site {site}    # then {site} can be replaced",
+            ),
         )
 
 

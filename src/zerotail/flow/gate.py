@@ -65,7 +65,8 @@ def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
             if verdict is Gate.OPEN:
                 return
             held = max(answer.flushed, answer.applied)
-            if held > nearest and _comes_nearer(answer, asker):
+            # Who has the epoch hears of this life soon, or never: it is another one by now.
+            if held > nearest and verdict is not Gate.OTHER_LIFE and _comes_nearer(answer, asker):
                 nearest, left = held, PATIENCE
             found = (
                 f"{verdict.value}. Wanted: epoch {asker.epoch}, timeline {asker.timeline}, log up to {wanted}; "

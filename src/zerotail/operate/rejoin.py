@@ -10,7 +10,7 @@ from zerotail.core.completeness import require_replaceable
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
 from zerotail.errors import Refused
-from zerotail.failover.rejoin import follows_on, rejoin, require_nothing_released
+from zerotail.failover.rejoin import follows_on, rejoin, require_nothing_released, require_verified
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.plan import COPY, REJOIN, ActPlan, make_plan, require_accepted
 from zerotail.operate.world import NOT_OURS, World
@@ -48,6 +48,8 @@ def plan_rejoin(
     if seen is None:
         _require_no_answer(world, site)
     exposed = standing.lineage.current.durability is Durability.EXPOSED
+    if seen is not None:
+        require_verified(site, seen, active, there)
     attached = seen is not None and follows_on(seen, there, more)
     steps: list[str] = []
     needs: list[str] = []

@@ -103,7 +103,7 @@ def plan_takeover(
     if steps.steps:
         needs += [f"--accept-lost-site {other}"] if alone else []
         needs += ["--accept-loss"] if statements.loss else []
-        needs += [f"--accept-unfenced-site {other}"] if not alone and world.is_live(other) else []
+        needs += [f"--accept-unfenced-site {other}"] if not alone and world.takes_rows(other) else []
     shown = make_plan(
         TAKEOVER,
         site,

@@ -108,6 +108,11 @@ class World:
         seen = self.sites[site]
         return seen is not None and seen.standing.live_at(site)
 
+    def takes_rows(self, site: SiteName) -> bool:
+        """Whether a site is live, and not in a life that nobody has verified."""
+        seen = self.sites[site]
+        return self.is_live(site) and seen is not None and not seen.standing.waits_for_life
+
     def find_active(self) -> SiteName | None:
         """The site that works; of two, the one in the later epoch."""
         working = {
@@ -140,7 +145,8 @@ class World:
         others = [other for name, other in self.sites.items() if name != site and other is not None]
         lost = not all(seen.can_follow(other) for other in others if other.standing.timeline is not None)
         gone = f", cannot follow: its replication slot {seen.slot} is missing or lost" if lost else ""
-        return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}{gone}"
+        anew = ", started anew and not verified" if seen.standing.waits_for_life else ""
+        return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}{anew}{gone}"
 
     def told_holding(self, site: SiteName) -> tuple[str, ...]:
         """What the copy at a site holds, in lines with numbers."""

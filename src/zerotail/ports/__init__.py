@@ -42,6 +42,7 @@ from zerotail.ports.bad_day import (
 from zerotail.ports.outside import (
     Accepted,
     AskGate,
+    BeginLife,
     ClaimAtReceiver,
     ClaimLane,
     Conflicting,
@@ -76,6 +77,7 @@ __all__ = [
     "Accepted",
     "AskGate",
     "Batch",
+    "BeginLife",
     "ChangeEpoch",
     "ClaimAtReceiver",
     "ClaimHead",

@@ -29,6 +29,20 @@ class PositionRead(Result, frozen=True):
 
     standing: Standing
     position: Lsn
+    start: int = 0
+    """When the server was started, in microseconds: which life it is, verified or not."""
+    nonce: str = ""
+    """Of that life, if it has one; it may not be verified yet."""
+
+
+class BeginLife(Effect, frozen=True):
+    """Give the life that began with this start a nonce, or say that it is verified, in this epoch; refused when another
+    one runs.
+    """
+
+    epoch: Epoch
+    start: int
+    verified: bool
 
 
 class ClaimLane(Effect, frozen=True):

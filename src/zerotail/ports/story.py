@@ -67,6 +67,8 @@ class Standing(Result, frozen=True):
     system: int
     rejoined: Mapping[SiteName, Epoch] = {}
     """In which epoch a site came back, which is part of its topics' names."""
+    life: str = ""
+    """The nonce of the life that runs, if it is verified (`core.life`); empty at a standby, too."""
 
     @property
     def epoch(self) -> Epoch:
@@ -80,7 +82,12 @@ class Standing(Result, frozen=True):
     @property
     def asker(self) -> Asker:
         """As whom rows of this database ask for release."""
-        return Asker(self.system, self.timeline or Timeline(0), self.epoch)
+        return Asker(self.system, self.timeline or Timeline(0), self.epoch, self.life)
+
+    @property
+    def waits_for_life(self) -> bool:
+        """Whether this is a primary in its own epoch, started anew, and nobody has verified that."""
+        return self.timeline == self.lineage.current.timeline and not self.life
 
 
 class End(Enum):

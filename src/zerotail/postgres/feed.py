@@ -10,7 +10,7 @@ from zerotail.core.intake import MOST_VALUE_BYTES, name_too_long, too_large
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
-from zerotail.postgres.lineage import OTHER_EPOCH, read_standing, require_live, require_own_timeline
+from zerotail.postgres.lineage import OTHER_EPOCH, read_verified, require_live, require_own_timeline
 from zerotail.postgres.outbox import read_messages
 from zerotail.postgres.poison import read_poison
 from zerotail.postgres.position import read_position
@@ -92,7 +92,7 @@ def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
     """
     known = _find_same(connection, effect)
     if known is not None:
-        return Submitted(read_standing(connection), known, read_position(connection))
+        return Submitted(read_verified(connection), known, read_position(connection))
     standing = require_live(connection, site)
     if unfit := too_large(len(effect.value)) or name_too_long(len(effect.id.encode())):
         raise Declined(unfit)
@@ -172,7 +172,7 @@ def read_feed(connection: Connection, effect: ReadFeed) -> Fed:
     request = connection.execute(
         b"select number from zerotail.request where producer = %s and partition = %s", (feed.producer, feed.partition)
     ).fetchone()
-    standing = read_standing(connection)
+    standing = read_verified(connection)
     position = read_position(connection)
     _, stopped = read_poison(connection, feed.consumer, feed.partition, head)
     number = request[0] if request else 0
@@ -192,7 +192,7 @@ def _values_behind(connection: Connection, feed: Feed, after: Serial, limit: int
 
 def request_again(connection: Connection, effect: RequestAgain) -> Done:
     """Ask producers to send again; asking for the same serial twice is one request."""
-    if read_standing(connection).epoch != effect.epoch:
+    if read_verified(connection).epoch != effect.epoch:
         raise Declined(OTHER_EPOCH)
     for producer, serial in effect.gaps.items():
         connection.execute(
@@ -235,7 +235,7 @@ def look_at_feeds(
         FeedPlace(ProducerNumber(number), PartitionNumber(partition), StageName(consumer), Serial(vector), *rest)
         for number, partition, consumer, vector, *rest in rows
     ]
-    return read_standing(connection), places
+    return read_verified(connection), places
 
 
 def last_dense_serial(

@@ -25,6 +25,7 @@ from zerotail.errors import Refused, Unavailable
 from zerotail.postgres.connection import Connection, one_row, where
 
 _EPOCH = "coalesce((select max(epoch) from zerotail.epoch), 0)"
+_LIFE = "coalesce((select nonce::text from zerotail.life order by number desc limit 1), '')"
 _QUESTION = f"""
 with before as materialized (select pg_last_wal_replay_lsn() as applied)
 select pg_is_in_recovery(),
@@ -32,7 +33,8 @@ select pg_is_in_recovery(),
        coalesce(receiver.received_tli, 0),
        {_EPOCH},
        coalesce(receiver.held - '0/0'::pg_lsn, 0)::bigint,
-       coalesce(before.applied - '0/0'::pg_lsn, 0)::bigint
+       coalesce(before.applied - '0/0'::pg_lsn, 0)::bigint,
+       {_LIFE}
 from before
 left join lateral (select received_tli, greatest(flushed_lsn, before.applied) as held
                      from pg_stat_wal_receiver
@@ -44,14 +46,15 @@ left join lateral (select received_tli, greatest(flushed_lsn, before.applied) as
 _ASKER = f"""
 select (select system_identifier from pg_control_system()),
        ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int,
-       {_EPOCH}
+       {_EPOCH},
+       coalesce(zerotail.life_in_force()::text, '')
 """
 
 
 def observe_asker(primary: Connection) -> Asker:
     """Who asks: the database that wrote the rows, its timeline and its epoch."""
-    system, timeline, epoch = one_row(primary, _ASKER)
-    return Asker(int(system), Timeline(int(timeline)), Epoch(int(epoch)))
+    system, timeline, epoch, life = one_row(primary, _ASKER)
+    return Asker(int(system), Timeline(int(timeline)), Epoch(int(epoch)), life)
 
 
 def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
@@ -60,7 +63,7 @@ def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
     `Unavailable` when it does not answer in time (the session is then closed), `Refused` when it cannot answer, as one
     without our tables cannot.
     """
-    in_recovery, system, timeline, epoch, flushed, applied = _ask_within(standby, _QUESTION, deadline)
+    in_recovery, system, timeline, epoch, flushed, applied, life = _ask_within(standby, _QUESTION, deadline)
     return GateAnswer(
         in_recovery=in_recovery == "t",
         system=int(system),
@@ -68,6 +71,7 @@ def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:
         epoch=Epoch(int(epoch)),
         flushed=Lsn(int(flushed)),
         applied=Lsn(int(applied)),
+        life=life,
     )
 
 

@@ -26,7 +26,7 @@ from zerotail.core.identity import (
 )
 from zerotail.ports import ClaimHead, Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
 from zerotail.postgres.connection import Connection
-from zerotail.postgres.lineage import OTHER_EPOCH, read_standing, require_at_work
+from zerotail.postgres.lineage import OTHER_EPOCH, read_standing, read_verified, require_at_work
 from zerotail.postgres.poison import read_poison
 from zerotail.postgres.position import read_position
 from zerotail.postgres.segment import insert_segment
@@ -93,7 +93,7 @@ def read_head(connection: Connection, effect: ReadHead | ClaimHead) -> HeadRead:
     ).fetchall()
     head = replace(head, vector={ProducerNumber(number): Serial(0) for (number,) in known} | dict(head.vector))
     decisions, stopped = read_poison(connection, effect.stage, effect.partition, head)
-    return HeadRead(read_standing(connection), head, decisions, stopped)
+    return HeadRead(read_verified(connection), head, decisions, stopped)
 
 
 def claim_head(connection: Connection, effect: ClaimHead, site: SiteName) -> HeadRead:
@@ -151,7 +151,7 @@ def commit_batch(connection: Connection, effect: Commit) -> Done:
     if moved.rowcount != 1:
         raise Declined("the head has moved")
     # 2. Between a promotion and the new epoch nobody writes: the epoch's timeline must be the database's own.
-    if read_standing(connection).timeline != effect.timeline:
+    if read_verified(connection).timeline != effect.timeline:
         raise Declined(OTHER_EPOCH)
     # 3. Order, state, emissions.
     insert_segment(connection, effect.stage, effect.partition, effect.segment)

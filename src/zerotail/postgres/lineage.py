@@ -24,7 +24,7 @@ from zerotail.core.identity import (
     epoch_of,
     site_number_of,
 )
-from zerotail.ports import ChangeEpoch, Done, OpenEpoch, PositionRead, Standing
+from zerotail.ports import BeginLife, ChangeEpoch, Done, OpenEpoch, PositionRead, Standing
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.installation import store_installation
 from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_epoch_row
@@ -32,7 +32,7 @@ from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.site import read_numbers, store_numbers
 from zerotail.postgres.standstill import take_locks
-from zerotail.postgres.transaction import READ_ONLY, Declined
+from zerotail.postgres.transaction import READ_ONLY, Declined, Unverified
 from zerotail.postgres.way_in import way_in_is_open
 
 NO_EPOCH = "there is no epoch yet"
@@ -46,8 +46,14 @@ select (select system_identifier from pg_control_system()),
        (select case when pg_is_in_recovery() then null
                     else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end),
        (select json_object_agg(rejoined.site, rejoined.epoch) from zerotail.rejoined),
+       (select case when pg_is_in_recovery() then null else zerotail.life_in_force()::text end),
        epoch, site, timeline, durability, phase, cut::text, cause, operator
   from zerotail.epoch order by epoch
+"""
+_LIVES = "select pg_advisory_xact_lock(hashtextextended('zerotail: lives', 0))"
+_LIFE = """
+select (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint,
+       coalesce(zerotail.life_in_force(true)::text, '')
 """
 # From place to place by the index: a plain `group by` would read every instruction there ever was. Whoever gives its
 # own serials may have committed a later one first; a cut above the hole would let a lost record pass for the row that
@@ -86,19 +92,30 @@ def read_standing(connection: Connection) -> Standing:
     rows = connection.execute(_STANDING.encode()).fetchall()
     if not rows:
         raise Declined(NO_EPOCH)
-    system, timeline, rejoined = rows[0][:3]
+    system, timeline, rejoined, life = rows[0][:4]
     return Standing(
-        Lineage(tuple(_epoch_row(row[3:]) for row in rows)),
+        Lineage(tuple(_epoch_row(row[4:]) for row in rows)),
         None if timeline is None else Timeline(timeline),
         int(system),
         {SiteName(site): Epoch(epoch) for site, epoch in (rejoined or {}).items()},
+        life or "",
     )
+
+
+def read_verified(connection: Connection) -> Standing:
+    """The standing, in a life that is verified; `Unverified` before, for everybody who works with what is there."""
+    standing = read_standing(connection)
+    if standing.waits_for_life:
+        raise Unverified
+    return standing
 
 
 def observe_position(connection: Connection) -> PositionRead:
     """How far the log of this database reaches now."""
     standing = read_standing(connection)
-    return PositionRead(standing, read_position(connection))
+    position = read_position(connection)
+    start, nonce = (0, "") if standing.timeline is None else one_row(connection, _LIFE)
+    return PositionRead(standing, position, start, nonce)
 
 
 def is_exposed(connection: Connection) -> bool:
@@ -109,7 +126,7 @@ def is_exposed(connection: Connection) -> bool:
 
 def require_at_work(connection: Connection, site: SiteName) -> Standing:
     """The standing, when `site` is the one that works here; declined otherwise."""
-    standing = read_standing(connection)
+    standing = read_verified(connection)
     if not works_at(standing.lineage, site, standing.timeline):
         raise Declined(NOT_LIVE)
     return standing
@@ -117,7 +134,7 @@ def require_at_work(connection: Connection, site: SiteName) -> Standing:
 
 def require_own_timeline(connection: Connection) -> Standing:
     """The standing, when the epoch was opened on this very timeline; declined between a promotion and its epoch."""
-    standing = read_standing(connection)
+    standing = read_verified(connection)
     if standing.lineage.current.timeline != standing.timeline:
         raise Declined(OTHER_EPOCH)
     return standing
@@ -152,7 +169,40 @@ def open_first_epoch(connection: Connection, site: SiteName, sites: Sequence[Sit
             (epoch, site, current_timeline(connection), Durability.GATED.value, Phase.LIVE.value),
         )
         store_installation(connection, accepts_unmarked=False)
+        write_life(connection)
     return epoch
+
+
+def begin_life(connection: Connection, effect: BeginLife) -> Done:
+    """Say that the life which runs is verified; a second word about it changes nothing."""
+    connection.execute(_LIVES.encode())
+    standing = read_standing(connection)
+    if standing.timeline is None or standing.epoch != effect.epoch:
+        raise Declined(OTHER_EPOCH)
+    start, nonce = one_row(connection, _LIFE)
+    if start != effect.start:
+        raise Declined("the server was started anew meanwhile")
+    if not nonce:
+        write_life(connection, verified=effect.verified)
+    elif effect.verified:
+        connection.execute(
+            b"update zerotail.life set verified_at = clock_timestamp() where nonce = %s::uuid and verified_at is null",
+            (nonce,),
+        )
+    return Done(read_position(connection))
+
+
+def write_life(connection: Connection, *, verified: bool = True) -> None:
+    """Give the life that runs a nonce of its own."""
+    connection.execute(_LIVES.encode())
+    connection.execute(
+        b"insert into zerotail.life (number, verified_at, started_at, system, timeline) "
+        b"select coalesce((select max(number) from zerotail.life), 0) + 1, "
+        b"case when %s then clock_timestamp() end, pg_postmaster_start_time(), "
+        b"system_identifier, ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int "
+        b"from pg_control_system()",
+        (verified,),
+    )
 
 
 def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
@@ -181,6 +231,7 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
         ),
     )
     connection.execute(b"update zerotail.head set epoch = %s", (effect.epoch,))
+    write_life(connection)  # whoever may open an epoch has made sure of the other site, or says that it is out
     return Done(read_position(connection))
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 
 from zerotail.core.gate import Asker, Gate, GateAnswer, decide
 from zerotail.core.identity import Epoch, Lsn, Timeline
+from zerotail.core.life import Check, check
 from zerotail.core.standby import Follower
 from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection, connect, one_row, snapshot
@@ -42,8 +43,9 @@ select pg_is_in_recovery(),
        case when not pg_is_in_recovery() then null
             when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
             else extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()) end::float8,
-       to_regclass('zerotail.process') is not null
+       to_regclass('zerotail.process') is not null, to_regclass('zerotail.life') is not null
 """
+_LIFE = "select coalesce(zerotail.life_in_force()::text, '')"
 _FOLLOWERS = """
 select application_name, state, sync_state,
        greatest(pg_current_wal_flush_lsn() - coalesce(flush_lsn, '0/0'::pg_lsn), 0)::bigint
@@ -212,6 +214,8 @@ class DatabaseLook:
     """None when the tables are not there."""
     lacks: tuple[MissingRight, ...] = ()
     """What whoever asks could not do here in an act."""
+    life: str = ""
+    """Of a primary: the nonce of the life that runs, if it is verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,7 @@ class GateLook:
     verdict: Gate
     answer: GateAnswer
     behind_bytes: int
+    ahead_bytes: int = 0
 
 
 def observe_database(dsn: str, deadline: Deadline) -> DatabaseLook:
@@ -229,14 +234,14 @@ def observe_database(dsn: str, deadline: Deadline) -> DatabaseLook:
         return _look(connection)
 
 
-def observe_gate(primary: DatabaseLook, standby_dsn: str, deadline: Deadline) -> GateLook:
+def observe_gate(primary: DatabaseLook, primary_dsn: str, standby_dsn: str, deadline: Deadline) -> GateLook:
     """Ask as an emitter does: for one position, and again while the standby is only behind.
 
     Reading writes log, too (hint bits), which nobody waits for: the primary flushes it some 0.2 s later, and only then
     the standby can have it.
     """
     epoch = primary.books.epoch.epoch if primary.books and primary.books.epoch else 0
-    asker = Asker(primary.system, Timeline(primary.timeline), Epoch(epoch))
+    asker = Asker(primary.system, Timeline(primary.timeline), Epoch(epoch), primary.life)
     standby = connect(standby_dsn, deadline, application="zerotail gate")
     try:
         while True:
@@ -245,9 +250,19 @@ def observe_gate(primary: DatabaseLook, standby_dsn: str, deadline: Deadline) ->
             if verdict is not Gate.BEHIND or deadline.seconds_left < _LAST_QUESTION_SECONDS:
                 break
             time.sleep(_PAUSE_SECONDS)
-        return GateLook(verdict, answer, max(0, primary.position - answer.flushed))
+        if answer.holds > primary.position and _is_ahead(answer, asker, primary_dsn, deadline):
+            verdict = Gate.AHEAD
+        return GateLook(
+            verdict, answer, max(0, primary.position - answer.flushed), max(0, answer.holds - primary.position)
+        )
     finally:
         standby.close()
+
+
+def _is_ahead(answer: GateAnswer, asker: Asker, primary_dsn: str, deadline: Deadline) -> bool:
+    """Whether the standby holds what the primary does not have by now, either: it may well have written since."""
+    with session_within(primary_dsn, deadline, application="zerotail status") as connection:
+        return check(answer, asker, read_position(connection)) is Check.AHEAD
 
 
 def log_silence_seconds(connection: Connection) -> float | None:
@@ -259,7 +274,7 @@ def log_silence_seconds(connection: Connection) -> float | None:
 
 
 def _look(connection: Connection) -> DatabaseLook:
-    standby, system, timeline, follows, replay_seconds, has_tables = one_row(connection, _ROLE)
+    standby, system, timeline, follows, replay_seconds, has_tables, has_lives = one_row(connection, _ROLE)
     books = None
     if has_tables:
         with snapshot(connection):
@@ -275,6 +290,7 @@ def _look(connection: Connection) -> DatabaseLook:
         position=Lsn(0) if standby else read_position(connection),
         books=books,
         lacks=missing_rights(connection) if has_tables else (),
+        life=one_row(connection, _LIFE)[0] if has_lives and not standby else "",
     )
 
 

@@ -19,7 +19,7 @@ from zerotail.ports import (
     RecordIntent,
 )
 from zerotail.postgres.connection import Connection, one_row
-from zerotail.postgres.lineage import read_standing, require_at_work
+from zerotail.postgres.lineage import read_verified, require_at_work
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
@@ -76,7 +76,7 @@ def read_lane(connection: Connection, effect: ReadLane) -> LaneRead:
     journaled = max(acknowledged, find_last_number(connection, effect.lane))
     record = LaneRecord(EmissionNumber(journaled), EmissionNumber(acknowledged), EmissionNumber(intended))
     messages = [] if effect.after is None else read_messages(connection, effect.lane, effect.after, effect.limit)
-    standing = read_standing(connection)
+    standing = read_verified(connection)
     return LaneRead(standing, read_position(connection), Incarnation(incarnation), record, messages)
 
 

@@ -17,7 +17,7 @@ from zerotail.core.identity import Lsn, PartitionNumber, ProducerNumber, Serial,
 from zerotail.ports import Result, Standing, Submit
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.feed import submit
-from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.lineage import read_verified
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
 
@@ -152,7 +152,7 @@ def resubmit(connection: Connection, wish: Wish, site: SiteName) -> Resubmitted:
 
 
 def _answer(connection: Connection, partition: PartitionNumber, serial: Serial, *, changed: bool) -> Resubmitted:
-    return Resubmitted(read_standing(connection), partition, serial, changed, read_position(connection))
+    return Resubmitted(read_verified(connection), partition, serial, changed, read_position(connection))
 
 
 def _taken(connection: Connection, numbers: Sequence[int]) -> list[_Taken]:

@@ -52,12 +52,18 @@ _COMMIT = f"commit; {FLUSHED}".encode()
 """In one message: the position costs no journey of its own."""
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+NOT_VERIFIED = "ZT317"
 NO_TABLES = "our tables are missing"
 READ_ONLY = "the database is a standby"
+UNVERIFIED = "was started anew, and nobody has made sure yet that the other site holds no more of its log"
 
 
 class Declined(Exception):
     """A rule of the database side says no; the transaction is rolled back and the reason becomes a `Refused`."""
+
+
+class Unverified(Exception):
+    """The server was started anew and nobody has made sure of the other site: it counts as one that does not answer."""
 
 
 class Session:
@@ -80,6 +86,8 @@ class Session:
         self._connection: Connection | None = None
         self.lost: Unavailable | None = None
         """Of the last effect that was not answered as it should have been: what is known of it."""
+        self.waits_for_life = False
+        """Whether the server was found in a life that nobody has verified, since somebody looked here."""
 
     def read(self, work: Work[T]) -> T | Unreachable | Refused:
         """Run `work` in one snapshot; it writes nothing."""
@@ -93,7 +101,7 @@ class Session:
         """What to say of the database of `name` behind an answer that is none: that it does not answer, if so."""
         if isinstance(answer, Refused):
             return Unavailable(f"the database of {name} answers, and {answer.reason}.", code="ZT315", tries=tries)
-        if self.lost is not None and self.lost.code in (LETS_NOBODY_IN, CANCELLED):
+        if self.lost is not None and self.lost.code in (LETS_NOBODY_IN, CANCELLED, NOT_VERIFIED):
             return Unavailable(f"{name}: {self.lost.message}.", code=self.lost.code, tries=tries)
         return Unavailable(f"the database of {name} does not answer.", code="ZT301", tries=tries)
 
@@ -122,6 +130,11 @@ class Session:
         except Declined as reason:
             self._roll_back()
             return Refused(str(reason))
+        except Unverified:
+            self._roll_back()
+            self.lost = Unavailable(f"the database at {where(self._dsn)} {UNVERIFIED}", code=NOT_VERIFIED)
+            self.waits_for_life = True
+            return Unreachable()
         except psycopg.errors.ReadOnlySqlTransaction as error:
             self._roll_back()
             # A trigger of ours says why itself.

@@ -116,6 +116,7 @@ class BadDay(Parts):
             effect.operator,
         )
         writes: list[Write] = [(SET, "lineage", "", lineage.opened(row))]
+        writes += server.begin_life()
         writes += [(SET, "heads", place, head.in_epoch(effect.epoch)) for place, head in heads.items()]
         result = self._store(actor, server, writes, DONE)
         if result is not BLOCKED:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from zerotail.core.epoch import Durability
-from zerotail.core.identity import SiteName
+from zerotail.core.epoch import Durability, works_at
+from zerotail.core.identity import SiteName, Timeline
 from zerotail.simulation import plan as plans
 from zerotail.simulation.kafka import FOREIGN_RECORD, Log
 from zerotail.simulation.operators import Operators
@@ -133,6 +133,8 @@ class Faults:
                 self.schedule.mark("rows shown by emptied names")
             server.empty_names()
             self._later(fault, lambda: self._restore_names(site))
+        elif fault.kind == plans.DB_ROLLBACK:
+            self._roll_back(fault, site)
         elif fault.kind == plans.DB_FAILOVER:
             self._fail_over(fault, site)
         elif server.waiting:
@@ -159,7 +161,7 @@ class Faults:
         other copy, for then nobody could bring it back (A2).
         """
         server, other = self.world.servers[site], self.world.servers[OTHER[site]]
-        if server.in_recovery:
+        if server.in_recovery or self.lacks_its_end(site):
             return
         shared = server.common_prefix(other)
         least = 1
@@ -175,6 +177,29 @@ class Faults:
         if keep < shared:
             self.schedule.mark("a replica lacks what the other site has")
         server.fail_over_inside(keep)
+
+    def _roll_back(self, fault: Fault, site: SiteName) -> None:
+        """The storage of a primary comes back as it was, on the same timeline, without something that its other site
+        has. (What nobody else has cannot be missed: rows of that kind need an epoch of their own to be told apart.)
+        """
+        server, other = self.world.servers[site], self.world.servers[OTHER[site]]
+        if server.in_recovery or not other.follows(server) or self.world.out is not None:
+            return
+        if not works_at(server.lineage, site, Timeline(server.timeline)) or other.site in self.world.destroyed:
+            return
+        if server.lineage.current.durability is Durability.EXPOSED:
+            return
+        tables = [{write[1] for write in entry.writes} for entry in server.log]
+        least = 1 + max(place for place, written in enumerate(tables) if "lineage" in written)
+        keep = max(least, len(other.log) - 1 - fault.choice % 12)
+        if keep < len(other.log):
+            self.schedule.mark("log rolled back behind the other site's")
+            server.roll_back(keep)
+
+    def lacks_its_end(self, site: SiteName) -> bool:
+        """Whether the other site holds what this site's database has lost."""
+        server, other = self.world.servers[site], self.world.servers[OTHER[site]]
+        return server.standing().waits_for_life and server.common_prefix(other) < len(other.log)
 
     def _opening_alone(self, site: SiteName) -> bool:
         """Promoted and not yet in an epoch of its own: there is no other copy to compare with."""

@@ -48,7 +48,7 @@ class NormalDay(Parts):
     # Submission and producers.
 
     def _submit(self, actor: Actor, effect: ports.Submit) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
@@ -74,7 +74,7 @@ class NormalDay(Parts):
         return self._store(actor, server, writes, result, wait=True)
 
     def _read_feed(self, actor: Actor, effect: ports.ReadFeed) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         feed = effect.feed
@@ -114,7 +114,7 @@ class NormalDay(Parts):
     # Stages.
 
     def _read_head(self, actor: Actor, effect: ports.ReadHead) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         place = (effect.stage, effect.partition)
@@ -132,7 +132,7 @@ class NormalDay(Parts):
         return ports.HeadRead(server.standing(), head, decisions, stopped)
 
     def _record_poison(self, actor: Actor, effect: ports.RecordPoison) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
@@ -155,7 +155,7 @@ class NormalDay(Parts):
         self, actor: Actor, place: tuple[StageName, PartitionNumber], seen: Poison, decision: Decision | None
     ) -> Any:
         """An operator's word on the record that was seen where a partition stopped; None is to try again."""
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
@@ -172,7 +172,7 @@ class NormalDay(Parts):
         return stored
 
     def _claim_head(self, actor: Actor, effect: ports.ClaimHead) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
@@ -185,7 +185,7 @@ class NormalDay(Parts):
         return self._store(actor, server, writes, self._head_read(server, place, head), wait=False)
 
     def _load_state(self, actor: Actor, effect: ports.LoadState) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         state = server.table("state")
@@ -197,7 +197,7 @@ class NormalDay(Parts):
         return ports.StateLoaded(found)
 
     def _commit(self, actor: Actor, effect: ports.Commit) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
@@ -220,7 +220,7 @@ class NormalDay(Parts):
         return self._store(actor, server, writes, DONE, wait=True)
 
     def _request_again(self, actor: Actor, effect: ports.RequestAgain) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery or server.lineage.current.epoch != effect.epoch:
@@ -241,10 +241,22 @@ class NormalDay(Parts):
 
     def _read_position(self, actor: Actor, _: ports.ReadPosition) -> Any:
         server = self.server(actor)
-        return UNREACHABLE if server is None else ports.PositionRead(server.standing(), server.position)
+        if server is None:
+            return UNREACHABLE
+        known = server.table("life").get("", "")
+        nonce = known if known == server.name_of_life else ""
+        return ports.PositionRead(server.standing(), server.position, server.starts, nonce)
+
+    def _begin_life(self, actor: Actor, effect: ports.BeginLife) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery or server.lineage.current.epoch != effect.epoch or server.starts != effect.start:
+            return OTHER_EPOCH
+        return self._store(actor, server, server.begin_life(verified=effect.verified), DONE)
 
     def _claim_lane(self, actor: Actor, effect: ports.ClaimLane) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
@@ -259,7 +271,7 @@ class NormalDay(Parts):
         return self._store(actor, server, [(SET, "lanes", effect.lane, row)], result)
 
     def _read_lane(self, actor: Actor, effect: ports.ReadLane) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         actor.read_at = self.moment
@@ -272,7 +284,7 @@ class NormalDay(Parts):
     def _change_lane(
         self, actor: Actor, lane: Lane, epoch: Epoch, incarnation: Incarnation, change: Callable[..., Any]
     ) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
@@ -310,7 +322,7 @@ class NormalDay(Parts):
         )
 
     def _record_doubts(self, actor: Actor, effect: ports.RecordDoubts) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         row = self._lane(server, effect.lane)
@@ -321,7 +333,7 @@ class NormalDay(Parts):
         return self._store(actor, server, [(SET, "doubts", (effect.lane, number), row[:2]) for number in numbers], DONE)
 
     def _settle_doubts(self, actor: Actor, effect: ports.SettleDoubts) -> Any:
-        server = self.server(actor)
+        server = self.server_at_work(actor)
         if server is None:
             return UNREACHABLE
         epoch, incarnation, _, intended = self._lane(server, effect.lane)

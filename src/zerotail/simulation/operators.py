@@ -129,10 +129,17 @@ class Operators:
         """
         active, other = self.world.active, OTHER[self.world.active]
         is_out = not self.world.site_up[other] and self.world.servers[other].in_recovery
+        if self._lacks_its_end(active):
+            return
         if self.world.site_up[active] and (is_out or self.errant):
             self.world.out = other
             story = expose(self.world.topology.pipeline, active, NUMBER[active], other)
             self._run("expose", active, story)
+
+    def _lacks_its_end(self, active: SiteName) -> bool:
+        """Whether the other site holds what the active one has lost: as `status` says, there is one way out."""
+        server, other = self.world.servers[active], self.world.servers[OTHER[active]]
+        return server.standing().waits_for_life and server.common_prefix(other) < len(other.log)
 
     def settle(self) -> None:
         """Decide about doubts by looking at the receiver, when no earlier sender can be alive any more."""
@@ -241,6 +248,9 @@ class Operators:
         if not other.up and standby not in world.destroyed:
             other.start()
         follows = other.in_recovery and other.follows(server) and standby not in world.destroyed
+        if server.standing().waits_for_life and not follows and standby not in world.destroyed:
+            self.take_over(standby)
+            return
         lineage = server.lineage
         if not works_at(lineage, active, None if server.in_recovery else Timeline(server.timeline)) or (
             lineage.current.phase is not Phase.LIVE

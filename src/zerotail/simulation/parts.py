@@ -8,6 +8,7 @@ how rows get into a log, and how a log gets to the other site. What effects do w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from zerotail.core.identity import (
 from zerotail.core.poison import Decision
 from zerotail.core.receiver import DoubtPolicy, ReceiverClass
 from zerotail.failover.takeover import Pipeline
+from zerotail.flow.life import verify_life
 from zerotail.flow.stage import Stage
 from zerotail.simulation.kafka import Log
 from zerotail.simulation.outside import Attempt, ClaimNoted, Kind, Receiver, Writer
@@ -181,6 +183,26 @@ class Parts:
         if not server.up or site in self.destroyed:
             return None
         return server if self.reachable(actor.site, site) else None
+
+    def server_at_work(self, actor: Actor) -> Server | None:
+        """The own site's database for whoever works there: one in a life that nobody has verified does not answer."""
+        server = self.server(actor)
+        if server is None or not server.standing().waits_for_life:
+            return server
+        self.verify_life(actor)
+        return None
+
+    def verify_life(self, actor: Actor) -> None:
+        """As `wiring.SiteAdapters` do for whoever meets such a life."""
+        story: ports.Story[Any] = verify_life()
+        answer = None
+        with suppress(StopIteration):
+            while True:
+                answer = self.execute(actor, story.send(answer))
+
+    def execute(self, actor: Actor, effect: ports.Effect) -> Any:
+        """The result of an effect, or `BLOCKED`."""
+        raise NotImplementedError
 
     def log(self, site: SiteName, topic: TopicName, partition: PartitionNumber) -> Log:
         """A site's partition; made when it is first touched."""

@@ -26,6 +26,7 @@ KAFKA_TRUNCATE, KAFKA_WIPE, KAFKA_RETAIN = "kafka loses its tail", "kafka is wip
 KAFKA_MARK, KAFKA_REPEAT, KAFKA_DOWN = "kafka marker", "kafka repeats", "kafka is down"
 KAFKA_FOREIGN, KAFKA_SPOILS = "kafka takes a foreign record", "kafka spoils a value"
 DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
+DB_ROLLBACK = "database comes back as it was a while ago"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
 LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
 SITE_DOWN, SITE_DESTROYED = "site is down", "site is destroyed"
@@ -124,7 +125,7 @@ def draw(seed: int) -> Plan:
         window=random.choice((1, 2, 5)),
         horizon=horizon,
         errant=errant,
-        faults=tuple(_draw_faults(random, horizon)),
+        faults=tuple(sorted((*_draw_faults(random, horizon), *_draw_rollbacks(seed, horizon)), key=_step)),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
         poison=random.choice((0, 0, 0, 2, 5)),
     )
@@ -160,6 +161,17 @@ def _draw_faults(random: Random, horizon: int) -> list[Fault]:
         faults.append(_fault(random, random.randrange(horizon), TAKEOVER))
     faults.sort(key=lambda fault: fault.step)
     return faults
+
+
+def _draw_rollbacks(seed: int, horizon: int) -> list[Fault]:
+    """In one run of eight the storage of a database comes back as it was; by a chance of its own."""
+    random = Random(seed ^ 0x115E)  # noqa: S311
+    count = random.randrange(1, 3) if random.random() < 0.125 else 0
+    return [_fault(random, random.randrange(horizon), DB_ROLLBACK) for _ in range(count)]
+
+
+def _step(fault: Fault) -> int:
+    return fault.step
 
 
 def _fault(random: Random, step: int, kind: str) -> Fault:

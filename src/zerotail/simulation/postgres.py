@@ -69,6 +69,7 @@ class Server:
         "replayed",
         "site",
         "source",
+        "starts",
         "system",
         "tables",
         "timeline",
@@ -85,6 +86,8 @@ class Server:
         self.source: SiteName | None = None
         """The site that a standby follows."""
         self.up = True
+        self.starts = 0
+        """How often it was started: which life it is in."""
         self.names = False
         """Whether commits that ask for it wait for a standby."""
         self.log: list[Entry] = []
@@ -115,7 +118,24 @@ class Server:
             None if self.in_recovery else Timeline(self.timeline),
             self.system,
             dict(self.tables.get("rejoined", {})),
+            self.life,
         )
+
+    @property
+    def name_of_life(self) -> str:
+        """The nonce that its life has, or would have."""
+        return f"{self.site} {self.starts}"
+
+    @property
+    def life(self) -> str:
+        """The nonce of its life, if that is verified."""
+        known = self.tables.get("life", {}).get("verified")
+        return self.name_of_life if not self.in_recovery and known == self.name_of_life else ""
+
+    def begin_life(self, *, verified: bool = True) -> list[Write]:
+        """What names its life, and says that it is verified."""
+        name = self.name_of_life
+        return [(SET, "life", "", name), *([(SET, "life", "verified", name)] if verified else [])]
 
     @property
     def position(self) -> Lsn:
@@ -130,6 +150,7 @@ class Server:
             Timeline(self.timeline),
             self.lineage.current.epoch,
             Lsn(len(self.log)),
+            life=self.tables.get("life", {}).get("", ""),
         )
 
     # Writing.
@@ -198,6 +219,7 @@ class Server:
         """Start again: recovery shows everything that is in the local log."""
         self.up = True
         self.went_on = None
+        self.starts += 1
         for waiting in self.waiting:
             self._finish(waiting, succeeded=False)
         self.waiting.clear()
@@ -268,9 +290,20 @@ class Server:
         self.tables = {}
         self.replayed = 0
         self.drop_sessions()
+        self.starts += 1
         self.in_recovery = True
         self.promote()
         self.names, self.acknowledged = names, acknowledged
+
+    def roll_back(self, keep: int) -> None:
+        """Come back as a snapshot of the storage, with the first `keep` entries, on the same timeline."""
+        self.log = self.log[:keep]
+        self.tables = {}
+        self.replayed = 0
+        self.drop_sessions()
+        self.replay(keep)
+        self.acknowledged = min(self.acknowledged, keep)
+        self.starts += 1
 
     def common_prefix(self, other: Server) -> int:
         """How many entries two logs share."""

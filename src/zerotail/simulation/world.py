@@ -50,6 +50,7 @@ class World(NormalDay, BadDay):
             ports.RequestAgain: self._request_again,
             ports.AskGate: self._ask_gate,
             ports.ReadPosition: self._read_position,
+            ports.BeginLife: self._begin_life,
             ports.ClaimLane: self._claim_lane,
             ports.ReadLane: self._read_lane,
             ports.RecordIntent: self._record_intent,
@@ -81,12 +82,13 @@ class World(NormalDay, BadDay):
         """The first epoch at east, and west as its standby."""
         epoch = epoch_of(1, NUMBER[EAST])
         row = EpochRow(epoch, EAST, Timeline(1), Durability.GATED, Phase.LIVE, Cut())
-        writes: list[Write] = [(SET, "lineage", "", Lineage((row,)))]
+        east = self.servers[EAST]
+        writes: list[Write] = [(SET, "lineage", "", Lineage((row,))), *east.begin_life()]
         writes += [
             (SET, "heads", key, first_head(epoch, self.topology.producers[stage.name]))
             for key, stage in self._stages.items()
         ]
-        self.servers[EAST].write(writes, wait=False)
+        east.write(writes, wait=False)
         self.servers[EAST].names = self.synchronous
         self.servers[WEST].copy_from(self.servers[EAST])
         self.witness.opened(self.moment, row)

@@ -110,8 +110,9 @@ def _ask_gate(configuration: Configuration, sites: list[SiteAnswers]) -> GateLoo
     if active is None or active.look is None or other is None or other.look is None:
         return None
     primary = active.look
-    dsn = next(site.database.dsn.reveal() for name, site in configuration.sites.items() if name == other.name)
-    return Question(lambda deadline: observe_gate(primary, dsn, deadline), GATE_SECONDS).answer(None)
+    dsns = {str(name): site.database.dsn.reveal() for name, site in configuration.sites.items()}
+    own, its = dsns[active.name], dsns[other.name]
+    return Question(lambda deadline: observe_gate(primary, own, its, deadline), GATE_SECONDS).answer(None)
 
 
 def _expected(configuration: Configuration) -> Expected:

@@ -45,6 +45,11 @@ class Seen:
         """Whether messages leave without the other site."""
         return self.epoch is not None and self.epoch.durability == Durability.EXPOSED.value
 
+    @property
+    def waits_for_life(self) -> bool:
+        """Whether the active site's database was started anew, and nobody has verified that (`core.life`)."""
+        return self.active is not None and self.active.look is not None and not self.active.look.life
+
 
 def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
     """Whether a takeover would lose nothing now, and why not."""
@@ -141,6 +146,12 @@ def why_gate_is_closed(seen: Seen) -> str:
         return why_silent(other)
     if not isinstance(seen.gate, GateLook):
         return f"{other.name}'s database did not answer the gate's question"
+    if seen.gate.verdict is Gate.AHEAD:
+        what = f"{other.name} holds {seen.gate.ahead_bytes:,} bytes of the log that {active.name}'s database has lost"
+        return f"{what}; nothing is written or sent there: zerotail takeover run --to {other.name}"
+    if seen.waits_for_life:
+        anew = f"{active.name}'s database was started anew"
+        return f"{anew}, and nobody has verified that {other.name} holds no more of its log"
     if seen.gate.verdict is Gate.BEHIND:
         return f"{other.name} has not flushed the last {seen.gate.behind_bytes:,} bytes of {active.name}'s log"
     if seen.gate.answer.in_recovery and seen.gate.answer.timeline == 0:

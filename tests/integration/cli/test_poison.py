@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from support.command import Said, call
+from support.epochs import live_for_ever
 from support.flow import EAST, PATIENCE_SECONDS, System
 from support.journal import new_database
 from support.outside import wait_for
@@ -107,6 +108,7 @@ def system(lab: Layout) -> Own:
             "values (%s, 'east', %s, 'gated', 'live')",
             (epoch_of(1, 0), Timeline(current_timeline(primary))),
         )
+        live_for_ever(primary)
         for producer, called in ((CARDS, "cards"), (WIRES, "wires")):
             primary.execute(
                 "insert into zerotail.producer (producer, name, topic, consumer) values (%s, %s, %s, %s)",

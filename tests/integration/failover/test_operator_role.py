@@ -56,6 +56,7 @@ def test_an_operator_takes_over(sites: Sites) -> None:
 
 def test_an_operator_keeps_the_tail_and_lets_commits_wait_again(sites: Sites) -> None:
     assert start_target(sites.lab, "east.postgres").bit
+    sites.never_restarted("east")
     sites.insert("east", 3, "tail")
     report = sites.act("rejoin", "--site", "east", confirm="east")
     assert report["tail"]["instructions"] == 3 * len(sites.system.producers) * sites.system.partitions

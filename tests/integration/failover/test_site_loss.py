@@ -75,6 +75,7 @@ def test_a_database_that_does_not_answer_is_not_replaced_without_a_statement(sit
 
 def test_east_comes_back_as_standby_and_its_own_tail_is_kept_and_never_applied(sites: Sites) -> None:
     assert start_target(sites.lab, "east").bit
+    sites.never_restarted("east")
     sites.insert("east", 5, "tail")
     old_plan = sites.call("rejoin", "plan", "--site", "east", "--json").answer("rejoin-plan")
     report = sites.act("rejoin", "--site", "east", confirm="east")

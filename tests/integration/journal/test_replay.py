@@ -12,6 +12,7 @@ from threading import Event
 import pytest
 from pyspark.sql import SparkSession
 
+from support.epochs import live_for_ever
 from support.journal import new_database
 from zerotail.core.head import Head, Hint, first_head
 from zerotail.core.identity import (
@@ -78,6 +79,7 @@ def database(lab: Layout) -> str:
             "values (%s, 'east', %s, 'gated', 'live')",
             (EPOCH, current_timeline(connection)),
         )
+        live_for_ever(connection)
         connection.execute(
             "insert into zerotail.producer "
             "values (1, 'cards', 'payments', 'settle'), (2, 'wires', 'payments', 'settle')"

@@ -19,6 +19,7 @@ from zerotail.lab.rejoin import rejoin_site
 from zerotail.lab.site import other_site, promote_site
 from zerotail.postgres.connection import one_row, session
 from zerotail.postgres.gate import observe_asker
+from zerotail.postgres.lineage import write_life
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
 
@@ -45,6 +46,7 @@ def write(layout: Layout, site: str, *, epoch: Epoch | None = None) -> tuple[Ask
                 "insert into zerotail.epoch (epoch, site, timeline, durability) values (%s, %s, %s, 'gated')",
                 (epoch, site, current_timeline(primary)),
             )
+            write_life(primary)
         primary.execute("create table if not exists written (site text)")
         primary.execute("insert into written values (%s)", (site,))
         return observe_asker(primary), read_position(primary)

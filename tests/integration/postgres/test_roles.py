@@ -25,7 +25,7 @@ pytestmark = pytest.mark.servers
 
 TABLES = (
     "epoch", "producer", "instruction", "submission", "head", "segment", "state", "request", "lane", "outbox", "doubt",
-    "rejoined", "step", "process", "poison", "set_aside", "site", "installation",
+    "rejoined", "step", "process", "poison", "set_aside", "site", "installation", "life",
 )  # fmt: skip
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "writer": {
@@ -43,6 +43,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
             "poison",
             "producer",
             "set_aside",
+            "life",
         },
         "update": {"head", "state", "request", "lane", "process", "poison"},
         "delete": {"submission", "state", "process"},
@@ -50,7 +51,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "reader": {"insert": set(), "update": set(), "delete": set(), "truncate": set()},
     "operator": {
-        "insert": {"epoch", "head", "rejoined", "step", "producer", "process", "lane"},
+        "insert": {"epoch", "life", "head", "rejoined", "step", "producer", "process", "lane"},
         "update": {"epoch", "head", "rejoined", "step", "doubt", "lane", "poison", "process", "submission"},
         "delete": set(),
         "truncate": set(),

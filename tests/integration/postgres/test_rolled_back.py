@@ -11,9 +11,11 @@ from support.arena import Arena
 from support.flow import EAST
 from support.rollback import roll_back, snapshot
 from zerotail.core.gate import GateAnswer
+from zerotail.core.life import Check
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Broken
 from zerotail.flow.gate import pass_gate
+from zerotail.flow.life import verify_life
 from zerotail.kafka.cluster import Cluster
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
@@ -46,8 +48,10 @@ def rolled_back(lab: Layout, files: int) -> Iterator[SiteAdapters]:
         yield processes
 
 
-def write_log(primary: Connection, files: int) -> int:
+def write_log(primary: Connection, files: int, *, again: bool = False) -> int:
     """Write some log, and go on to a new file so often; how far it reaches."""
+    if again:
+        primary.execute("drop table if exists later")
     primary.execute("create table later as select generate_series(1, 5000) as number")
     for _ in range(files):
         primary.execute("select pg_switch_wal()")
@@ -56,7 +60,11 @@ def write_log(primary: Connection, files: int) -> int:
 
 
 def test_nothing_leaves_of_a_log_that_has_lost_its_end(arena: Arena) -> None:
-    with rolled_back(arena.renewed(), 0) as east:
+    lab = arena.renewed()
+    with rolled_back(lab, 0) as east:
+        # As if the server had not been started for it: a machine that is put back with its memory has one life.
+        with session(dsn(lab.database("east")), Deadline.after(_SECONDS)) as primary:
+            primary.execute("update zerotail.life set started_at = pg_postmaster_start_time()")
 
         def leaves() -> object:
             here = east.carry_out(ReadPosition())
@@ -67,6 +75,24 @@ def test_nothing_leaves_of_a_log_that_has_lost_its_end(arena: Arena) -> None:
         with pytest.raises(Broken, match=r"holds the log up to \d+, and here it ends at \d+") as found:
             wait_until("something leaves", leaves, Deadline.after(_SECONDS))
     assert found.value.code == "ZT416"
+
+
+def test_it_is_not_verified_however_often_it_is_asked(arena: Arena) -> None:
+    lab = arena.renewed()
+    with rolled_back(lab, 0) as east:
+        wait_until(
+            "west is seen ahead", lambda: run_to_end(verify_life(), east) is Check.AHEAD, Deadline.after(_SECONDS)
+        )
+        with session(dsn(lab.database("east")), Deadline.after(_SECONDS)) as primary:
+            # Its own log goes on, and passes the place up to which west holds the other one.
+            while one_row(primary, _FLUSHED)[0] < east.carry_out(AskGate()).flushed:
+                write_log(primary, 0, again=True)
+        deadline, found = Deadline.after(3), set()
+        while deadline.seconds_left:
+            found.add(run_to_end(verify_life(), east))
+        here = east.carry_out(ReadPosition())
+        assert isinstance(here, PositionRead)
+        assert (Check.SOUND in found, here.standing.waits_for_life) == (False, True)
 
 
 def test_a_receiver_that_is_turned_away_at_each_attempt_confirms_nothing(arena: Arena) -> None:

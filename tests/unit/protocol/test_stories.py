@@ -56,7 +56,9 @@ DONE = ports.Done(Lsn(9))
 
 
 def _seen(lineage: Lineage, timeline: int | None, system: int = 7) -> ports.SiteObserved:
-    standing = ports.Standing(lineage, None if timeline is None else Timeline(timeline), system)
+    standing = ports.Standing(
+        lineage, None if timeline is None else Timeline(timeline), system, life="" if timeline is None else "this"
+    )
     return ports.SiteObserved(standing, Lsn(9))
 
 
@@ -113,7 +115,7 @@ def test_a_rejoin_keeps_the_tail_notes_the_return_copies_and_then_goes_back_to_g
         replace(ROW, epoch=epoch_of(2, 1), site=WEST, timeline=Timeline(2), durability=Durability.EXPOSED)
     )
     active = _seen(exposed, 2)
-    answer = GateAnswer(True, 7, Timeline(2), epoch_of(2, 1), Lsn(9))
+    answer = GateAnswer(True, 7, Timeline(2), epoch_of(2, 1), Lsn(9), life="this")
     answers = [active, _seen(LINEAGE, 1), DONE, DONE, DONE, active, answer, DONE, answer]
     result, effects = _told(rejoin(EAST, WEST), answers)
     assert result is True
@@ -125,7 +127,7 @@ def test_a_rejoin_keeps_the_tail_notes_the_return_copies_and_then_goes_back_to_g
 def test_a_standby_that_nobody_keeps_the_log_for_is_replaced_and_waited_for(slots: frozenset[str]) -> None:
     active = changed(_seen(LINEAGE, 1), slots=slots)
     standby = changed(_seen(LINEAGE, None), receives=False, slot="west")
-    answer = GateAnswer(True, 7, Timeline(1), FIRST, Lsn(9))
+    answer = GateAnswer(True, 7, Timeline(1), FIRST, Lsn(9), life="this")
     answers = [active, standby, DONE, DONE, DONE, active, replace(answer, flushed=Lsn(8)), answer]
     result, effects = _told(rejoin(WEST, EAST), answers)
     assert result is True

@@ -18,6 +18,7 @@ from zerotail.simulation.bugs import (  # noqa: F401 - each registers its bugs
     followers,
     gates,
     journals,
+    lives,
     poisons,
     producers,
     silent_receivers,
