@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Sequence
 from typing import assert_never
 
 from zerotail.channel.http import HttpReceiver
@@ -11,7 +12,7 @@ from zerotail.channel.postgres import PostgresReceiver
 from zerotail.channel.receiver import Receiver
 from zerotail.config import Channel, Configuration, HttpChannel, KafkaChannel, PostgresChannel, TopicChannel
 from zerotail.core.emission import Lane
-from zerotail.core.identity import ChannelName, SiteName, StageName
+from zerotail.core.identity import ChannelName, Epoch, SiteName, StageName
 from zerotail.core.receiver import DoubtPolicy, ReceiverClass
 from zerotail.errors import Misused
 from zerotail.flow.emit import Sender
@@ -70,7 +71,16 @@ def open_receiver(channel: Channel, lane: Lane, site: SiteName) -> Receiver:
             assert_never(channel)
 
 
-def _http_receiver(channel: HttpChannel, site: SiteName) -> HttpReceiver:
+def ask_http(channel: HttpChannel, lanes: Sequence[Lane], seconds: float) -> list[Epoch | None]:
+    """In which epochs lanes were claimed last, as far as the receiver says so."""
+    receiver = _http_receiver(channel, SiteName(""), seconds)
+    try:
+        return [receiver.last_claim(lane) for lane in lanes]
+    finally:
+        receiver.close()
+
+
+def _http_receiver(channel: HttpChannel, site: SiteName, seconds: float | None = None) -> HttpReceiver:
     tls = ssl.create_default_context(cafile=channel.ca)
     if channel.certificate is not None:
         tls.load_cert_chain(channel.certificate, channel.key)
@@ -79,6 +89,6 @@ def _http_receiver(channel: HttpChannel, site: SiteName) -> HttpReceiver:
         site,
         claims_url=channel.last_number_url.reveal() if channel.last_number_url else "",
         headers=lambda: {name: value.reveal() for name, value in channel.headers.items()},
-        timeout_seconds=channel.timeout.total_seconds(),
+        timeout_seconds=channel.timeout.total_seconds() if seconds is None else seconds,
         tls=tls,
     )

@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
 from zerotail.channel.bounded import BoundedConnection, BoundedTlsConnection
 from zerotail.channel.receiver import ClaimAnswer, SendAnswer
+from zerotail.core.emission import Lane
 from zerotail.core.identity import EmissionNumber, Epoch, SiteName
 from zerotail.core.receiver import Welcome
 from zerotail.deadline import Deadline
@@ -72,6 +73,10 @@ class _ClaimRefused(msgspec.Struct, frozen=True):
     highest: _Claimant
 
 
+class _LastSaid(msgspec.Struct, frozen=True):
+    highest: _Claimant | None = None
+
+
 class HttpReceiver:
     """Posts batches to one URL and claims to another; a receiver that is never claimed needs none for that."""
 
@@ -106,6 +111,14 @@ class HttpReceiver:
         if said.status == HTTPStatus.CONFLICT and (refused := _decode(said, _ClaimRefused)):
             return Superseded(refused.highest.epoch)
         return _declined(said)
+
+    def last_claim(self, lane: Lane) -> Epoch | None:
+        """In which epoch the lane was claimed last, without claiming it; None where that is not known."""
+        if self._claims is None:
+            return None
+        said = self._claims.get({"channel": lane.channel, "partition": str(lane.partition)})
+        met = _decode(said, _LastSaid) if isinstance(said, _Said) and said.status == HTTPStatus.OK else None
+        return met.highest.epoch if met is not None and met.highest is not None else None
 
     def send(self, effect: SendEmissions) -> SendAnswer:
         """Send one batch and wait for the verdicts."""
@@ -194,7 +207,16 @@ class _Wire:
 
     def post(self, content: dict[str, Any], flags: Mapping[str, str] = _NONE) -> _Said | Unreachable | Indefinite:
         """Post one request and read its answer to the end."""
-        body = msgspec.json.encode(content)
+        return self._ask("POST", self._target, msgspec.json.encode(content), flags)
+
+    def get(self, asked: Mapping[str, str]) -> _Said | Unreachable | Indefinite:
+        """Ask with these words behind the question mark."""
+        query = "&".join(word for word in (self._url.query, urlencode(asked)) if word)
+        return self._ask("GET", f"{self._url.path or '/'}?{query}", None, _NONE)
+
+    def _ask(
+        self, method: str, target: str, body: bytes | None, flags: Mapping[str, str]
+    ) -> _Said | Unreachable | Indefinite:
         try:
             connection = self._connected()
         except (OSError, ZerotailError) as error:  # also of a file with a secret in it, which is replaced just now
@@ -203,7 +225,7 @@ class _Wire:
         try:
             headers = {"Content-Type": "application/json", **flags, **self._headers}
             connection.deadline = Deadline.after(self._timeout_seconds)
-            connection.request("POST", self._target, body, headers)
+            connection.request(method, target, body, headers)
             response = connection.getresponse()
             return _Said(response.status, response.read())
         except (OSError, http.client.HTTPException) as error:

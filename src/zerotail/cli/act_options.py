@@ -127,8 +127,8 @@ def _require_confirmed(plan: ActPlan, plan_id: str | None, confirm: str | None) 
 def plan_lines(plan: ActPlan) -> list[str]:
     """A plan for people."""
     if plan.done:
-        return [*plan.seen, _nothing_to_do(plan)]
-    lines = [f"{plan.act}: plan {plan.id}", *(f"  {line}" for line in plan.seen)]
+        return [*plan.seen, *plan.age, _nothing_to_do(plan)]
+    lines = [f"{plan.act}: plan {plan.id}", *(f"  {line}" for line in (*plan.seen, *plan.age))]
     return [*lines, *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1))]
 
 
@@ -196,10 +196,10 @@ def status_command(act: str) -> click.Command:
 
 
 def _show_status(status: ActStatus, *, as_json: bool) -> int:
-    """Print where an act stands; 1 when one is unfinished."""
+    """Print where an act stands; 1 when one is unfinished, or when there are two histories."""
     if as_json:
         print_json(f"{status.act}-status", status)
-        return 1 if status.unfinished else 0
+        return 1 if status.unfinished or status.two_histories else 0
     lines = list(status.seen)
     if status.epoch is not None:
         by = f" by {status.operator}" if status.operator else ""
@@ -209,4 +209,4 @@ def _show_status(status: ActStatus, *, as_json: bool) -> int:
         where = f"here at {status.begun_at}" if status.begun_at else "and not noted on this machine"
         lines.append(f"UNFINISHED: a {status.act} to {status.unfinished} was begun {where};  {status.next}")
     print_answer("\n".join(lines))
-    return 1 if status.unfinished else 0
+    return 1 if status.unfinished or status.two_histories else 0

@@ -22,6 +22,8 @@ from zerotail.cli.act_options import (
 from zerotail.cli.output import json_option
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from zerotail.operate.act import Operator
     from zerotail.operate.takeover import PlannedTakeover, Statements
 
@@ -46,6 +48,7 @@ def _statements(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--accept-loss", is_flag=True, help="This copy may lack what was sent while exposed: go on anyway."
         ),
+        click.option("--accept-age", metavar="DURATION", help="Nothing has happened for so long: an old copy will do."),
         click.option("--accept-lost-site", metavar="S", help="S is out, and will not take over: go on without it."),
         click.option("--accept-unfenced-site", metavar="S", help="S is still live, and may go on running."),
     ):
@@ -68,6 +71,7 @@ def plan(
     accept_unfenced_site: str | None,
     accept_lost_site: str | None,
     accept_loss: bool,
+    accept_age: str | None,
     strategy: str | None,
     rebuild: bool,
     path: str | None,
@@ -76,7 +80,7 @@ def plan(
 ) -> None:
     """What a takeover would do now; changes nothing."""
     operator = operator_of(path, state)
-    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, strategy, rebuild)
+    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, accept_age, strategy, rebuild)
     show_plan(_planned(operator, site, stated).shown, as_json=as_json)
 
 
@@ -91,6 +95,7 @@ def run(
     accept_unfenced_site: str | None,
     accept_lost_site: str | None,
     accept_loss: bool,
+    accept_age: str | None,
     strategy: str | None,
     rebuild: bool,
     plan_id: str | None,
@@ -103,7 +108,7 @@ def run(
     from zerotail.operate.takeover import run_takeover
 
     operator = operator_of(path, state)
-    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, strategy, rebuild)
+    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, accept_age, strategy, rebuild)
     planned = confirmed(lambda: _planned(operator, site, stated), stated.flags, plan_id, confirm)
     with telling(operator, "takeover") as told:
         report = run_takeover(told, planned, stated.flags)
@@ -133,7 +138,7 @@ def resume(
     chosen = named or (begun.site if begun else world.find_begun()) or (last.site if last else None)
     if chosen is None:
         raise nothing_begun("takeover", None)
-    stated = _stated(operator, None, None, False, strategy, rebuild)
+    stated = _stated(operator, None, None, False, None, strategy, rebuild)
     planned = plan_rest(operator.configuration, world, chosen, begun, stated)
     with telling(operator, "takeover") as told:
         report = resume_takeover(told, planned)
@@ -141,13 +146,31 @@ def resume(
 
 
 def _stated(
-    operator: Operator, unfenced: str | None, lost: str | None, loss: bool, strategy: str | None, rebuild: bool
+    operator: Operator,
+    unfenced: str | None,
+    lost: str | None,
+    loss: bool,
+    age: str | None,
+    strategy: str | None,
+    rebuild: bool,
 ) -> Statements:
     from zerotail.core.takeover import Strategy
     from zerotail.operate.takeover import Statements
 
     named = [operator.configuration.require_site(name) if name else None for name in (unfenced, lost)]
-    return Statements(named[0], named[1], loss, None if strategy is None else Strategy(strategy), rebuild)
+    chosen = None if strategy is None else Strategy(strategy)
+    return Statements(named[0], named[1], loss, None if age is None else _duration(age), chosen, rebuild)
+
+
+def _duration(typed: str) -> timedelta:
+    from zerotail.config.problem import Unfit
+    from zerotail.config.scalar import read_duration
+    from zerotail.errors import Misused
+
+    try:
+        return read_duration(typed)
+    except Unfit as problem:
+        raise Misused(f"--accept-age {problem}, not {typed!r}.", code="ZT149", tries=["--accept-age 2h"]) from problem
 
 
 def _planned(operator: Operator, site: str, stated: Statements) -> PlannedTakeover:
@@ -155,4 +178,5 @@ def _planned(operator: Operator, site: str, stated: Statements) -> PlannedTakeov
     from zerotail.operate.world import observe_world
 
     chosen = operator.configuration.require_site(site)
-    return plan_takeover(operator.configuration, observe_world(operator.configuration), chosen, stated)
+    world = observe_world(operator.configuration, ask_receivers=True)
+    return plan_takeover(operator.configuration, world, chosen, stated)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from zerotail.config.address import brokers_of, database_place, looks_secret
+from zerotail.config.address import brokers_of, connection_options, database_place, looks_secret
 from zerotail.config.encryption import everything_is_encrypted
 from zerotail.config.problem import Key, Problem, Unfit, shown_word, suggested
 from zerotail.config.secret import has_reference, is_reference_only, template_of
@@ -103,6 +103,25 @@ def _sites_are_two_places(tree: Node) -> Iterator[Problem]:
     if _brokers(tree, ("sites", one, "kafka", "bootstrap")) & _brokers(tree, bootstrap):
         sentence = f"names a broker that is also one of {shown_word(one)}; each site has its own cluster"
         yield _at(tree, bootstrap, sentence)
+
+
+def _a_site_has_one_database(tree: Node) -> Iterator[Problem]:
+    """Who answers the gate is who is promoted: behind several addresses that could be two servers."""
+    for site in entries_of(tree, ("sites",)):
+        key: Key = ("sites", site, "database", "dsn")
+        try:
+            options = connection_options(template_of(find_text(tree, key) or ""))
+        except (Unfit, ValueError):
+            continue  # somebody else's problem
+        listed = next((name for name in ("host", "hostaddr", "port") if "," in options.get(name, "")), None)
+        balanced = options.get("load_balance_hosts", "disable") != "disable"
+        if listed or balanced:
+            yield _at(
+                tree,
+                key,
+                "leads to several servers: one could answer the gate, and another one be promoted",
+                "name one address, such as a virtual one that always leads to the same server",
+            )
 
 
 def _brokers(tree: Node, key: Key) -> set[str]:
@@ -231,6 +250,7 @@ _CHECKS = (
     _names_that_are_used_exist,
     _names_differ_by_more_than_looks,
     _sites_are_two_places,
+    _a_site_has_one_database,
     _each_channel_has_one_stage,
     _stages_make_no_circle,
     _mirrors_join_two_clusters,

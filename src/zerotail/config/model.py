@@ -149,6 +149,8 @@ class Takeover(Part):
     """Whether the watcher takes over by itself."""
     after: field.Duration = timedelta(seconds=10)
     """How long the active site must be out before an automatic takeover."""
+    stale_after: field.Duration = timedelta(minutes=5)
+    """How old a copy may be that is taken over without a statement about its age."""
     exposed: Literal["release", "hold"] = "release"
     """What happens to emissions while no other site confirms them: sent without a second copy, or kept back."""
     shadow: field.Switch = False

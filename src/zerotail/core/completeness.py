@@ -81,14 +81,19 @@ def told_position(position: Lsn) -> str:
     return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
 
 
-def may_hold_more(copy: Lineage, history: Lineage, active: SiteName, timeline: Timeline | None) -> bool:
-    """Whether a copy could hold something that was behind the gate of `active`, whose database is on `timeline` and has
-    this history.
+def may_hold_more(
+    copy: Lineage, copied: Timeline | None, history: Lineage, active: SiteName, timeline: Timeline | None
+) -> bool:
+    """Whether a copy, a primary on timeline `copied` or a standby (None), could hold something that was behind the gate
+    of `active`, whose database is on `timeline` and has this history.
     """
     row, current = copy.current, history.current
-    if timeline is None or row.site != active or current.site != active:
+    if timeline is None:
         return False
-    return timeline != current.timeline or not _is_same(row, current)
+    if current.site != active:
+        # Promoted, and in no epoch of its own site: a standby may have followed one of it, not replayed yet.
+        return copied is None
+    return row.site == active and (timeline != current.timeline or not _is_same(row, current))
 
 
 def first_unknown(copy: Lineage, history: Lineage) -> EpochRow | None:
@@ -97,11 +102,12 @@ def first_unknown(copy: Lineage, history: Lineage) -> EpochRow | None:
 
 
 def find_beyond(other: Lineage, own: Lineage) -> EpochRow | None:
-    """The newest epoch that the other site's copy knows and this one does not, if it was ever at work. One that was
-    opened behind the gate and has not gone live has released nothing.
+    """The newest epoch that the other site's copy knows and this one does not, if it was ever at work. One that a
+    replica opened behind the gate, and that has not gone live, has released nothing.
     """
     unknown = [row for row in other.rows if not any(_is_same(row, known) for known in own.rows)]
-    at_work = [row for row in unknown if row.phase is not Phase.OPENED or row.durability is Durability.EXPOSED]
+    renewed = (Phase.OPENED, Durability.GATED, "timeline")
+    at_work = [row for row in unknown if (row.phase, row.durability, row.cause) != renewed]
     return at_work[-1] if at_work else None
 
 

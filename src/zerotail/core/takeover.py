@@ -22,8 +22,10 @@ from enum import Enum, StrEnum
 
 from zerotail.core.completeness import Surplus, require_complete
 from zerotail.core.epoch import Durability, EpochRow, Lineage, Phase, next_epoch, works_at
-from zerotail.core.identity import Epoch, SiteName, Timeline
+from zerotail.core.identity import Epoch, Lsn, SiteName, Timeline, epoch_of, generation_of
 from zerotail.errors import Refused
+
+_NOWHERE = Lsn(0)
 
 
 class Step(Enum):
@@ -81,6 +83,8 @@ class SiteView:
     lineage: Lineage
     timeline: Timeline | None
     """None while the database is a standby."""
+    flushed: Lsn = _NOWHERE
+    """How much of the log it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class OtherCopy:
     """What it holds and this one lacks, where a replica took over inside this one's site."""
     beyond: EpochRow | None = None
     """The newest epoch at work that it knows and this one does not."""
+    claimed: Epoch | None = None
+    """The newest epoch that a receiver has met and this copy does not know: whoever accepts that goes on behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,12 @@ class TakeoverPlan:
     durability: Durability
     cause: str
     steps: tuple[Step, ...]
+    timeline: Timeline | None = None
+    """On which the database was a primary when the plan was made: on another one the plan does not hold."""
+    flushed: Lsn = _NOWHERE
+    """How much of the log the database held that was looked at: what is promoted must hold as much."""
+    must_fence: bool = False
+    """Nothing is done unless the other site was shut off."""
 
     @property
     def done(self) -> bool:
@@ -150,7 +162,7 @@ def plan_takeover(
     is known of the other site's copy, if it answers.
     """
     row = view.lineage.current
-    if other is not None and other.surplus is not None and renews(view):
+    if other is not None and other.surplus is not None:
         require_complete(other.site, view.site, other.surplus, accept_loss=accept_loss)
     if works_at(view.lineage, view.site, view.timeline):
         left = _RENEWAL if row.cause in ("timeline", "exposure") else _FROM_EPOCH
@@ -161,11 +173,13 @@ def plan_takeover(
         if row.durability is Durability.EXPOSED and not accept_loss:
             raise _unknown_replica(view, held)
         epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=accept_loss)
-        return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL)
+        return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL, view.timeline)
     beyond = None if other is None else other.beyond
     if other is not None and beyond is not None and not accept_loss:
         raise _older_copy(view, other.site, beyond, held)
-    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=beyond is not None)
+    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=beyond is not None or _lacks(other))
+    if other is not None and other.claimed is not None:
+        epoch = epoch_of(max(generation_of(epoch), generation_of(other.claimed) + 1), view.site_number)
     if row.durability is Durability.EXPOSED and not accept_loss:
         raise Refused(
             f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
@@ -181,7 +195,9 @@ def plan_takeover(
     # A site that hands over has stopped its database itself; nothing of it is shut off.
     fence = () if cause == "handover" else (Step.FENCE,)
     first = (*fence, Step.PROMOTE) if view.timeline is None else ()
-    return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH)
+    return TakeoverPlan(
+        view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH, view.timeline, view.flushed
+    )
 
 
 def _unknown_replica(view: SiteView, held: Sequence[str], line: str = "") -> Refused:
@@ -200,6 +216,10 @@ def _unknown_replica(view: SiteView, held: Sequence[str], line: str = "") -> Ref
     )
 
 
+def _lacks(other: OtherCopy | None) -> bool:
+    return other is not None and other.surplus is not None and not other.surplus.nothing
+
+
 def _older_copy(view: SiteView, other: SiteName, beyond: EpochRow, held: Sequence[str]) -> Refused:
     tries = (f"zerotail takeover plan --to {view.site} --accept-loss    # if all of that may be lost",)
     return Refused(
@@ -215,7 +235,7 @@ def _held(view: SiteView, held: Sequence[str]) -> str:
     return "".join(f"\n{line}" for line in (f"The copy at {view.site} holds:", *held)) if held else ""
 
 
-def plan_exposure(view: SiteView, *, accept_loss: bool = False) -> TakeoverPlan:
+def plan_exposure(view: SiteView, *, accept_loss: bool = False, fence: bool = False) -> TakeoverPlan:
     """Go on without a standby, by an operator's statement that the other site is out: a new epoch that says
     so.
 
@@ -225,7 +245,8 @@ def plan_exposure(view: SiteView, *, accept_loss: bool = False) -> TakeoverPlan:
 
     Commits stop waiting first: one that waits holds the rows that the new epoch has to change.
 
-    A replica that took over inside the site and has not met the gate since may lack what the other site holds.
+    A replica that took over inside the site and has not met the gate since may lack what the other site holds. With
+    `fence` the other site might take over by itself: it is shut off first, and nothing is done unless it is.
     """
     row = view.lineage.current
     if not works_at(view.lineage, view.site, view.timeline):
@@ -235,9 +256,12 @@ def plan_exposure(view: SiteView, *, accept_loss: bool = False) -> TakeoverPlan:
             tries=(f"zerotail takeover plan --to {view.site}",),
         )
     if row.durability is Durability.EXPOSED:
-        steps = (Step.STOP_WAITING, *_RENEWAL[1:]) if row.phase is Phase.OPENED else ()
-        return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, steps)
+        left = (Step.STOP_WAITING, *_RENEWAL[1:]) if row.phase is Phase.OPENED else ()
+        return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, left)
     if renews(view) and not accept_loss:
         raise _unknown_replica(view, (), f"zerotail takeover plan --to {view.site} --accept-lost-site S --accept-loss")
     epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=renews(view))
-    return TakeoverPlan(view.site, row.epoch, epoch, Durability.EXPOSED, "exposure", (Step.STOP_WAITING, *_RENEWAL))
+    steps = (*((Step.FENCE,) if fence else ()), Step.STOP_WAITING, *_RENEWAL)
+    return TakeoverPlan(
+        view.site, row.epoch, epoch, Durability.EXPOSED, "exposure", steps, view.timeline, must_fence=fence
+    )

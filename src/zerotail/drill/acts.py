@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
+from zerotail.config import Configuration
 from zerotail.core.identity import Lsn, SiteName
 from zerotail.core.takeover import Step
 from zerotail.deadline import Deadline
@@ -32,10 +34,18 @@ def take_over(rehearsal: Rehearsal, to: str, stated: Statements | None = None, h
     stated = stated or Statements()
     title = f"takeover to {to}"
     operator = _operator(rehearsal, to, title, hear)
+    if stated.lost_site is not None:
+        operator = replace(operator, configuration=_without_watcher(operator.configuration))
     _asked(rehearsal, f"takeover to {to} {' '.join(stated.flags)}".strip())
     world = _look(rehearsal, operator, title)
     planned = plan_takeover(operator.configuration, world, SiteName(to), stated)
     _done(rehearsal, run_takeover(operator, planned, stated.flags), to)
+
+
+def _without_watcher(configuration: Configuration) -> Configuration:
+    """As it is where nobody takes over by himself: no watcher is at work in these scenes, and nobody is shut off."""
+    takeover = configuration.takeover.model_copy(update={"automatic": False})
+    return configuration.model_copy(update={"takeover": takeover})
 
 
 def hand_over(rehearsal: Rehearsal, to: str) -> None:

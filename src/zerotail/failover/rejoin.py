@@ -112,7 +112,8 @@ def follows_on(seen: SiteObserved, there: SiteObserved, surplus: Surplus | None)
 
 def holds_more_perhaps(seen: SiteObserved, there: SiteObserved, active: SiteName) -> bool:
     """Whether a copy has to be compared with the active one before it is replaced."""
-    return may_hold_more(seen.standing.lineage, there.standing.lineage, active, there.standing.timeline)
+    copy, history = seen.standing, there.standing
+    return may_hold_more(copy.lineage, copy.timeline, history.lineage, active, history.timeline)
 
 
 def follows(seen: SiteObserved, active: SiteObserved) -> bool:

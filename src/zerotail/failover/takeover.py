@@ -26,6 +26,7 @@ from zerotail.core.head import Head, first_head
 from zerotail.core.identity import ChannelName, ProducerNumber, SegmentNumber, SiteName, StageName, TopicName
 from zerotail.core.receiver import ReceiverClass, Welcome
 from zerotail.core.takeover import OtherCopy, SiteView, Step, Strategy, TakeoverPlan
+from zerotail.errors import Refused as NotAllowed
 from zerotail.errors import Unavailable, Unfinished
 from zerotail.failover.follow import Followed, append_behind
 from zerotail.failover.replay import Replay
@@ -128,7 +129,7 @@ def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
     seen = yield ObserveSite(site)
     if not isinstance(seen, SiteObserved):
         raise Unavailable(f"the database of {site} does not answer", code="ZT401")
-    return SiteView(site, site_number, seen.standing.lineage, seen.standing.timeline)
+    return SiteView(site, site_number, seen.standing.lineage, seen.standing.timeline, seen.flushed)
 
 
 def _look_at_other(view: SiteView, other: SiteName) -> Story[OtherCopy | None]:
@@ -142,7 +143,7 @@ def _look_at_other(view: SiteView, other: SiteName) -> Story[OtherCopy | None]:
         return None
     lineage = seen.standing.lineage
     known = OtherCopy(other, beyond=find_beyond(lineage, view.lineage))
-    if not plans.renews(view) or not may_hold_more(lineage, view.lineage, view.site, view.timeline):
+    if not may_hold_more(lineage, seen.standing.timeline, view.lineage, view.site, view.timeline):
         return known
     compared = yield CompareCopies(other, view.site)
     return replace(known, surplus=compared.surplus) if isinstance(compared, CopiesCompared) else None
@@ -161,10 +162,14 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
             case Step.FENCE:
                 # Not fatal: the gate keeps a site that is still alive from releasing anything new.
                 unfenced = not isinstance((yield FenceSite(other)), Done)
+                if unfenced and plan.must_fence:
+                    raise _not_fenced(plan, other)
             case Step.PROMOTE:
-                require_done((yield Promote(plan.site)), f"promote the database of {plan.site}", _STEP)
+                require_done((yield Promote(plan.site, plan.flushed)), f"promote the database of {plan.site}", _STEP)
             case Step.OPEN_EPOCH:
-                opened = yield OpenEpoch(plan.site, plan.expected, plan.epoch, plan.durability, plan.cause, operator)
+                opened = yield OpenEpoch(
+                    plan.site, plan.expected, plan.epoch, plan.durability, plan.cause, operator, plan.timeline
+                )
                 require_done(opened, f"open epoch {plan.epoch}", _STEP)
             case Step.REBUILD:
                 for stage in pipeline.stages:
@@ -184,6 +189,16 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
                 require_done(live, f"take epoch {plan.epoch} live", _STEP)
         yield RecordStep(plan.site, plan.epoch, step.value)
     return TakeoverReport(plan, unfenced, replayed, refilled, read)
+
+
+def _not_fenced(plan: TakeoverPlan, other: SiteName) -> NotAllowed:
+    return NotAllowed(
+        f"{other} could not be shut off, and takes over by itself (takeover.automatic: on): {plan.site} does not go on "
+        "alone.",
+        code="ZT477",
+        why="Two sites that both go on alone would send two different histories. Nothing was changed.",
+        tries=("zerotail status", f"zerotail takeover plan --to {plan.site} --accept-lost-site {other}"),
+    )
 
 
 def _gate_the_epoch(plan: TakeoverPlan) -> Story[None]:

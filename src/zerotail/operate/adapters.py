@@ -228,11 +228,12 @@ class BadDayAdapters(SiteAdapters):
     def _promote(self, effect: ports.Promote) -> Any:
         dsn, words = self._dsns[effect.site], self._configuration.takeover.promote
         if words is not None:
-            done = self._command(words, effect.site)
-            if isinstance(done, ports.Refused):
+            same = _answered(lambda: _require_same_server(dsn, effect.at_least))
+            done = self._command(words, effect.site) if isinstance(same, ports.Done) else same
+            if not isinstance(done, ports.Done):
                 return done
             return _answered(lambda: _wait_until_promoted(dsn))
-        return _answered(lambda: _promote(dsn))
+        return _answered(lambda: _promote(dsn, effect.at_least))
 
     def _change_epoch(self, effect: ports.ChangeEpoch) -> Any:
         if effect.phase is Phase.DRAINING:
@@ -346,8 +347,15 @@ class BadDayAdapters(SiteAdapters):
         return done
 
 
-def _promote(dsn: str) -> ports.Done:
-    promotion.promote(dsn, Deadline.after(_PROMOTION_SECONDS))
+def _promote(dsn: str, at_least: Lsn) -> ports.Done:
+    promotion.promote(dsn, Deadline.after(_PROMOTION_SECONDS), at_least)
+    return ports.Done()
+
+
+def _require_same_server(dsn: str, at_least: Lsn) -> ports.Done:
+    with session_within(dsn, Deadline.after(_PATIENCE_SECONDS)) as connection:
+        if promotion.is_in_recovery(connection):
+            promotion.require_same_server(connection, at_least)
     return ports.Done()
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TypeVar
 
-from zerotail.core.identity import Lsn
+from zerotail.core.completeness import told_position
+from zerotail.core.identity import Lsn, SiteName
+from zerotail.core.staleness import CopyAge
+from zerotail.core.staleness import told_age as spent
 from zerotail.postgres.holding import Applied, Emitted, Holding
 
 T = TypeVar("T")
@@ -17,7 +20,7 @@ _LISTED = 8
 
 def told_holding(flushed: Lsn, holding: Holding | None) -> tuple[str, ...]:
     """One line each for the epoch, the log, every stage and every channel."""
-    log = f"the log up to {flushed >> 32:X}/{flushed & 0xFFFFFFFF:X}"
+    log = f"the log up to {told_position(flushed)}"
     if holding is None:
         return (log, "its stages and channels could not be read")
     since = [f"the epoch, exposed since {_time(holding.opened_at)}"] if holding.opened_at else []
@@ -32,6 +35,18 @@ def told_holding(flushed: Lsn, holding: Holding | None) -> tuple[str, ...]:
         for channel, of_channel in groupby(lanes, lambda one: one.channel)
     ]
     return (*since, f"{log}{last}", *stages, *channels)
+
+
+def told_age(site: SiteName, flushed: Lsn, age: CopyAge, now: datetime) -> tuple[str, ...]:
+    """When the last change and the last sign of life came that a copy holds, and up to where its log reaches."""
+
+    def since(seconds: float | None) -> str:
+        return "unknown" if seconds is None else f"{_time(now - timedelta(seconds=seconds))}, {spent(seconds)} ago"
+
+    return (
+        f"{site}: the log up to {told_position(flushed)}, its last change of {since(age.changed)}",
+        f"{site}: the last sign of life in it of {since(age.heard)}",
+    )
 
 
 def _applied(one: Applied) -> str:

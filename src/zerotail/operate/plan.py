@@ -29,6 +29,10 @@ _MISSING = {
         "this copy may lack what was sent while it had no standby.",
         "Going on here could send other messages under the same numbers.",
     ),
+    "--accept-age": (
+        "the copy is old, and nobody has stated that nothing has happened since.",
+        "The other site may have worked without it.",
+    ),
     "--accept-lost-database": (
         "the database of {site} does not answer, so nobody knows whether it has gone on alone.",
         "Replacing it would destroy the only copy of what it has sent.",
@@ -74,6 +78,8 @@ class ActPlan:
     """What the operator has to state, as flags."""
     options: tuple[str, ...] = ()
     """How else it was asked for, as flags."""
+    age: tuple[str, ...] = ()
+    """Of a takeover: how old the copy is. It grows while one reads, so the id does not cover it."""
 
 
 def make_plan(
@@ -86,11 +92,12 @@ def make_plan(
     steps: tuple[str, ...],
     needs: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
+    age: tuple[str, ...] = (),
 ) -> ActPlan:
     """A plan with its id; what the options change must be said in the steps."""
     content = json.dumps([act, site, other, epoch, seen, steps, needs])
     digest = hashlib.sha256(content.encode()).hexdigest()[:10]
-    return ActPlan(act, site, other, digest, not steps, epoch, seen, steps, needs, options)
+    return ActPlan(act, site, other, digest, not steps, epoch, seen, steps, needs, options, age)
 
 
 def require_same(plan: ActPlan, identifier: str) -> None:

@@ -38,13 +38,15 @@ def plan_rejoin(
     if more is not None:
         require_replaceable(site, active, more, accept_loss=accept_loss)
     loss = more is not None and not more.nothing
+    seen = world.of(site)
+    if seen is not None and world.told_histories():
+        require_nothing_released(site, seen.standing, standing)
     working = world.find_active()
     if working != active:
-        what = f"{working} is the active site" if working else f"{active} is not active"
+        what = f"{working} is the active site" if working else world.told_histories() or f"{active} is not active"
         raise Refused(
             f"{site} cannot come back as standby of {active}: {what}.", code="ZT433", tries=["zerotail takeover status"]
         )
-    seen = world.of(site)
     if seen is None:
         _require_no_answer(world, site)
     exposed = standing.lineage.current.durability is Durability.EXPOSED

@@ -47,11 +47,14 @@ class ActStatus:
     """When that was, if it was on this machine."""
     next: str | None
     """The line that goes on with it."""
+    two_histories: bool = False
+    """Both sites work, and neither knows the other's epoch."""
 
 
 def observe_status(configuration: Configuration, world: World, notebook: Notebook, act: str) -> ActStatus:
     """Where it stands; nothing is changed."""
-    seen = tuple(world.told(site) for site in configuration.sites)
+    two = world.told_histories()
+    seen = (*((two,) if two else ()), *(world.told(site) for site in configuration.sites))
     note = notebook.find_unfinished((act,))
     steps: tuple[StepStatus, ...] = ()
     if note is not None:
@@ -61,7 +64,7 @@ def observe_status(configuration: Configuration, world: World, notebook: Noteboo
     here = (note.site, f"zerotail {act} resume") if note is not None else None
     unfinished, line = here or _find_begun_elsewhere(configuration, world, act) or (None, None)
     if active is None:
-        return ActStatus(act, seen, None, None, "", "", steps, unfinished, begun_at, line)
+        return ActStatus(act, seen, None, None, "", "", steps, unfinished, begun_at, line, bool(two))
     row = world.require(active).standing.lineage.current
     recorded = _recorded(configuration.sites[active].database.dsn.reveal(), row.epoch)
     if note is None or recorded:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from zerotail.config import Configuration
+from zerotail.config.scalar import read_duration, written_duration
 from zerotail.core import takeover as plans
 from zerotail.core.completeness import find_beyond
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import SiteName
+from zerotail.core.staleness import require_fresh, require_not_superseded
 from zerotail.core.takeover import OtherCopy, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused
@@ -32,6 +34,8 @@ class Statements:
     unfenced_site: SiteName | None = None
     lost_site: SiteName | None = None
     loss: bool = False
+    age: timedelta | None = None
+    """How old the copy may be."""
     strategy: Strategy | None = None
     """How topics are filled; else as the configuration says."""
     rebuild: bool = False
@@ -42,7 +46,8 @@ class Statements:
         """As they are typed."""
         flags = [f"--accept-unfenced-site {self.unfenced_site}"] if self.unfenced_site else []
         flags += [f"--accept-lost-site {self.lost_site}"] if self.lost_site else []
-        return (*flags, *(["--accept-loss"] if self.loss else []))
+        flags += ["--accept-loss"] if self.loss else []
+        return (*flags, *([f"--accept-age {written_duration(self.age)}"] if self.age is not None else []))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -53,8 +58,11 @@ class Statements:
     @classmethod
     def typed(cls, flags: tuple[str, ...]) -> Statements:
         """What was stated by these flags."""
-        sites = {name: SiteName(site) for name, _, site in (flag.partition(" ") for flag in flags) if site}
-        return cls(sites.get("--accept-unfenced-site"), sites.get("--accept-lost-site"), "--accept-loss" in flags)
+        given = {name: value for name, _, value in (flag.partition(" ") for flag in flags)}
+        sites = [given.get(name) for name in ("--accept-unfenced-site", "--accept-lost-site")]
+        unfenced, lost = (SiteName(site) if site else None for site in sites)
+        age = given.get("--accept-age")
+        return cls(unfenced, lost, "--accept-loss" in given, read_duration(age) if age else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +78,9 @@ class PlannedTakeover:
 
 
 def plan_takeover(
-    configuration: Configuration, world: World, site: SiteName, statements: Statements
+    configuration: Configuration, world: World, site: SiteName, statements: Statements, *, begun: bool = False
 ) -> PlannedTakeover:
-    """What would make `site` the active one, or let it go on alone."""
+    """What would make `site` the active one, or let it go on alone. One that was `begun` was not too old then."""
     other = configuration.other_site(site)
     if statements.lost_site not in (None, other) or statements.unfenced_site not in (None, other):
         raise Misused(
@@ -82,16 +90,21 @@ def plan_takeover(
         )
     standing, numbers = world.require(site).standing, world.require_numbers(site)
     world.require_rights(site, promotes=configuration.takeover.promote is None)
-    view = SiteView(site, numbers[site], standing.lineage, standing.timeline)
+    view = SiteView(site, numbers[site], standing.lineage, standing.timeline, world.require(site).flushed)
     alone = statements.lost_site is not None
     if alone:
         _require_out(world, site, other)
-        steps = plans.plan_exposure(view, accept_loss=statements.loss)
+        _require_fence(configuration, other)
+        fence = configuration.takeover.automatic
+        steps = plans.plan_exposure(view, accept_loss=statements.loss, fence=fence)
     else:
         there = world.of(other)
         beyond = None if there is None else find_beyond(there.standing.lineage, view.lineage)
         copy = OtherCopy(other, world.surplus.get(other), beyond)
+        superseded = require_not_superseded(site, view.lineage, world.claims, accept_loss=statements.loss)
+        copy = replace(copy, claimed=superseded)
         steps = plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site), other=copy)
+    old = not alone and not begun and _is_old(configuration, world, site, steps, statements)
     strategy = strategy_of(configuration, statements.strategy)
     if statements.rebuild and not strategy.reads_all:
         raise Misused(
@@ -103,6 +116,7 @@ def plan_takeover(
     if steps.steps:
         needs += [f"--accept-lost-site {other}"] if alone else []
         needs += ["--accept-loss"] if statements.loss else []
+        needs += [flag for flag in statements.flags if old and flag.startswith("--accept-age ")]
         needs += [f"--accept-unfenced-site {other}"] if not alone and world.takes_rows(other) else []
     shown = make_plan(
         TAKEOVER,
@@ -118,8 +132,20 @@ def plan_takeover(
         ),
         needs=tuple(needs),
         options=statements.options,
+        age=world.told_age(site),
     )
     return PlannedTakeover(shown, steps, alone, strategy, statements.rebuild)
+
+
+def _is_old(
+    configuration: Configuration, world: World, site: SiteName, steps: TakeoverPlan, statements: Statements
+) -> bool:
+    """Whether the copy is old, and was stated to be; only a copy of another site's epochs can be."""
+    age, row = world.ages.get(site), world.require(site).standing.lineage.current
+    if age is None or row.site == site or steps.done or world.is_proven_fresh(site):
+        return False
+    accepted = None if statements.age is None else statements.age.total_seconds()
+    return require_fresh(site, age, configuration.takeover.stale_after.total_seconds(), accepted)
 
 
 def plan_rest(
@@ -136,7 +162,9 @@ def plan_rest(
     if begun is not None and statements.strategy is None:
         statements = replace(statements, strategy=begun.strategy, rebuild=begun.rebuild or statements.rebuild)
     lost = stated.lost_site if stated.lost_site and world.of(stated.lost_site) is None else None
-    return plan_takeover(configuration, world, site, replace(statements, lost_site=lost, loss=stated.loss))
+    promoted = world.require(site).standing.timeline is not None
+    statements = replace(statements, lost_site=lost, loss=stated.loss, age=stated.age)
+    return plan_takeover(configuration, world, site, statements, begun=begun is not None and promoted)
 
 
 def run_takeover(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...]) -> ActReport:
@@ -231,6 +259,20 @@ def _require_out(world: World, site: SiteName, other: SiteName) -> None:
             code="ZT457",
             why=f"To go on alone at {site} means that {other} must never take over with what it has.",
             tries=(f"zerotail rejoin plan --site {other}", f"zerotail takeover plan --to {site}"),
+        )
+
+
+def _require_fence(configuration: Configuration, other: SiteName) -> None:
+    """`Refused` where the other site may have taken over by itself, and nobody could shut it off first."""
+    if configuration.takeover.automatic and configuration.takeover.fence is None:
+        raise Refused(
+            f"{other} takes over by itself (takeover.automatic: on), and there is no command to shut it off.",
+            code="ZT476",
+            why="Nobody here can tell a lost site from a cut link: both sites would go on alone.",
+            tries=(
+                'takeover: {fence: [PROGRAM, "{site}"]}    # in the configuration',
+                f"zerotail takeover plan --to {other}    # at {other}: it can release nothing here any more",
+            ),
         )
 
 

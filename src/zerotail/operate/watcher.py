@@ -144,7 +144,7 @@ class Watcher:
     def _take_over(self) -> ActReport:
         after = self._watch.after_seconds
         self._tell_once(f"{self._other} has been silent for {after:g} s: taking over to {self._site}")
-        world = observe_world(self._operator.configuration)
+        world = observe_world(self._operator.configuration, ask_receivers=True)
         if world.of(self._other) is not None or world.declines(self._other):
             self._watch = Watch(after)
             raise Refused(f"{self._other} answers again")

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.completeness import Surplus
 from zerotail.core.epoch import Durability, Phase, works_at
-from zerotail.core.identity import SiteName
+from zerotail.core.identity import ChannelName, Epoch, SiteName
 from zerotail.core.site import require_known_sites
+from zerotail.core.staleness import CopyAge
+from zerotail.core.working import Working, choose_working, told_histories
 from zerotail.errors import Refused, Unavailable, ZerotailError
 from zerotail.failover.rejoin import holds_more_perhaps
-from zerotail.operate.held import told_holding
+from zerotail.operate.held import told_age, told_holding
 from zerotail.postgres.completeness import Ask, compare_copies
 from zerotail.postgres.connection import CANCELLED, LETS_NOBODY_IN, Connection
 from zerotail.postgres.failover import observe_site
-from zerotail.postgres.holding import Holding, read_holding
+from zerotail.postgres.holding import Holding, read_age, read_holding
 from zerotail.postgres.lineage import NO_EPOCH
 from zerotail.postgres.rights import MissingRight, missing_rights
 from zerotail.postgres.transaction import Session
@@ -41,6 +44,10 @@ class World:
     """Of copies that say `exposed` of another site's epoch: what they hold."""
     surplus: Mapping[SiteName, Surplus] = field(default_factory=dict)
     """Of copies that were behind the gate of the other site, which may have lost something: what they hold more."""
+    ages: Mapping[SiteName, CopyAge] = field(default_factory=dict)
+    """How old each database is that answers."""
+    claims: Mapping[ChannelName, Epoch | None] = field(default_factory=dict)
+    """Of receivers that were asked: the newest epoch in which one was claimed; None where it does not say."""
     silence: Mapping[SiteName, ZerotailError] = field(default_factory=dict)
     """Of those that are None: what is known of the reason."""
     lacks: Mapping[SiteName, tuple[MissingRight, ...]] = field(default_factory=dict)
@@ -114,13 +121,22 @@ class World:
         return self.is_live(site) and seen is not None and not seen.standing.waits_for_life
 
     def find_active(self) -> SiteName | None:
-        """The site that works; of two, the one in the later epoch."""
+        """The site that works; None also where there are two histories, of which nobody can say which one it is."""
+        found = self._working()
+        return next(iter(found)) if len(found) == 1 else None
+
+    def told_histories(self) -> str:
+        """What is wrong, where both sites work and neither knows the other's epoch; else nothing."""
+        found = self._working()
+        return told_histories(found) if len(found) > 1 else ""
+
+    def _working(self) -> Mapping[SiteName, Working]:
         working = {
-            site: seen.standing.epoch
+            site: Working.of(seen.standing.lineage)
             for site, seen in self.sites.items()
             if seen is not None and works_at(seen.standing.lineage, site, seen.standing.timeline)
         }
-        return max(working, key=lambda site: working[site], default=None)
+        return {site: working[site] for site in choose_working(working)}
 
     def find_begun(self) -> SiteName | None:
         """The site at which a takeover has begun and not ended: promoted, and not live in an epoch of its own."""
@@ -148,13 +164,37 @@ class World:
         anew = ", started anew and not verified" if seen.standing.waits_for_life else ""
         return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}{anew}{gone}"
 
+    def told_age(self, site: SiteName) -> tuple[str, ...]:
+        """How old the copy at a site is: the last change and the last sign of life in it."""
+        seen, age = self.sites[site], self.ages.get(site)
+        if seen is None or age is None:
+            return ()
+        return told_age(site, seen.flushed, age, datetime.now(UTC))
+
+    def is_proven_fresh(self, site: SiteName) -> bool:
+        """Whether the other database itself shows that this copy has everything: a part of this history, and no more of
+        the log.
+        """
+        own = self.sites[site]
+        others = [other for name, other in self.sites.items() if name != site and other is not None]
+        return own is not None and any(
+            other.standing.timeline is not None
+            and other.standing.system == own.standing.system
+            and other.standing.lineage.current.epoch in own.standing.lineage
+            and other.flushed <= own.flushed
+            for other in others
+        )
+
     def told_holding(self, site: SiteName) -> tuple[str, ...]:
         """What the copy at a site holds, in lines with numbers."""
         return told_holding(self.require(site).flushed, self.holdings.get(site))
 
 
-def observe_world(configuration: Configuration) -> World:
-    """Ask both databases."""
+def observe_world(configuration: Configuration, *, ask_receivers: bool = False) -> World:
+    """Ask both databases; and receivers that remember, where somebody wants to take over."""
+    # Clients of every kind of receiver: most acts ask none.
+    from zerotail.channel.asking import ask_channels
+
     dsns = {name: site.database.dsn.reveal() for name, site in configuration.sites.items()}
     with ThreadPoolExecutor(len(dsns)) as pool:
         seen = dict(zip(dsns, pool.map(_observe, dsns, dsns.values()), strict=True))
@@ -162,8 +202,10 @@ def observe_world(configuration: Configuration) -> World:
         {site: one.seen for site, one in seen.items()},
         {site: one.holding for site, one in seen.items() if one.holding is not None},
         dict(_surplus(configuration, {site: one.seen for site, one in seen.items() if one.seen is not None})),
-        {site: one.silence for site, one in seen.items() if one.silence is not None},
-        {site: one.lacks for site, one in seen.items()},
+        ages={site: one.age for site, one in seen.items() if one.age is not None},
+        claims=ask_channels(configuration) if ask_receivers else {},
+        silence={site: one.silence for site, one in seen.items() if one.silence is not None},
+        lacks={site: one.lacks for site, one in seen.items()},
     )
 
 
@@ -201,6 +243,7 @@ def _asking(configuration: Configuration, site: SiteName) -> Iterator[Ask]:
 class _Observed:
     seen: ports.SiteObserved | None = None
     holding: Holding | None = None
+    age: CopyAge | None = None
     silence: ZerotailError | None = None
     lacks: tuple[MissingRight, ...] = ()
 
@@ -215,11 +258,13 @@ def _observe(site: SiteName, dsn: str) -> _Observed:
             return _Observed(silence=database.lost)
         found = database.read(missing_rights)
         lacks = found if isinstance(found, tuple) else ()
+        age = database.read(read_age)
+        known = _Observed(seen, age=age if isinstance(age, CopyAge) else None, lacks=lacks)
         row = seen.standing.lineage.current
         if row.durability is Durability.GATED or row.site == site:
-            return _Observed(seen, lacks=lacks)
+            return known
         holding = database.read(read_holding)
-        return _Observed(seen, holding if isinstance(holding, Holding) else None, lacks=lacks)
+        return replace(known, holding=holding if isinstance(holding, Holding) else None)
     except Refused as missing_right:
         return _Observed(silence=missing_right)
     finally:

@@ -17,6 +17,7 @@ from zerotail.core.identity import (
     Serial,
     SiteName,
     StageName,
+    Timeline,
 )
 from zerotail.ports.story import Effect, Result, Standing
 
@@ -66,9 +67,12 @@ class FenceSite(Effect, frozen=True):
 
 
 class Promote(Effect, frozen=True):
-    """Make a site's standby database a primary; harmless when it is one."""
+    """Make a site's standby database a primary; harmless when it is one. Refused when it holds less of the log than the
+    one that was looked at: then it is another one, under the same address.
+    """
 
     site: SiteName
+    at_least: Lsn = Lsn(0)
 
 
 class StopWaiting(Effect, frozen=True):
@@ -80,8 +84,8 @@ class StopWaiting(Effect, frozen=True):
 
 
 class OpenEpoch(Effect, frozen=True):
-    """Write the new epoch with the cuts, if the current one is still `expected`; hand every head over to
-    it.
+    """Write the new epoch with the cuts, if the current one is still `expected`, and the database on the `timeline` on
+    which the plan found it (None: it was a standby then); hand every head over to it.
     """
 
     site: SiteName
@@ -90,6 +94,7 @@ class OpenEpoch(Effect, frozen=True):
     durability: Durability
     cause: str
     operator: str
+    timeline: Timeline | None = None
 
 
 class ChangeEpoch(Effect, frozen=True):

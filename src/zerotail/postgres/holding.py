@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from zerotail.core.identity import ChannelName, EmissionNumber, PartitionNumber, Position, StageName
+from zerotail.core.staleness import CopyAge
 from zerotail.postgres.connection import Connection
 
 _EPOCH = b"""
@@ -46,6 +47,24 @@ class Holding:
     """When the last change was committed that came from the primary; None when nobody knows."""
     applied: tuple[Applied, ...] = ()
     emitted: tuple[Emitted, ...] = ()
+
+
+_AGE = b"""
+select extract(epoch from now.at - pg_last_xact_replay_timestamp())::float8,
+       extract(epoch from now.at - greatest(
+           (select max(seen_at) from zerotail.process where pg_is_in_recovery() or process.site = last.site),
+           (select max(last_msg_receipt_time) from pg_stat_wal_receiver where status = 'streaming')))::float8,
+       extract(epoch from now.at - last.opened_at)::float8
+  from (select clock_timestamp() as at) as now
+ cross join (select site, opened_at from zerotail.epoch order by epoch desc limit 1) as last
+"""
+"""A promoted database is written to by processes of its own site: theirs say nothing of the other one."""
+
+
+def read_age(connection: Connection) -> CopyAge:
+    """How old the newest thing in the database is, by its own clock."""
+    changed, heard, opened = connection.execute(_AGE).fetchall()[0]
+    return CopyAge(changed, heard, opened)
 
 
 def read_holding(connection: Connection) -> Holding:

@@ -39,6 +39,7 @@ NO_EPOCH = "there is no epoch yet"
 NOT_LIVE = "this site is not live"
 DRAINS = "this site hands its role over and takes nothing new until that is done"
 OTHER_EPOCH = "another epoch is current"
+OTHER_TIMELINE = "a replica has taken over since the plan was made"
 OTHER_NUMBER = "the epoch has the number of another site"
 # One question, because it is asked before everything else: what is asked once comes again beside every epoch.
 _STANDING = """
@@ -214,6 +215,8 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
         raise Declined(READ_ONLY)
     if standing.epoch != effect.expected:
         raise Declined(OTHER_EPOCH)
+    if effect.timeline is not None and effect.timeline != standing.timeline:
+        raise Declined(OTHER_TIMELINE)
     if read_numbers(connection).get(effect.site) != site_number_of(effect.epoch):
         raise Declined(OTHER_NUMBER)
     connection.execute(

@@ -191,6 +191,8 @@ class Books:
     """Rows that could not become records, and wait for a decision."""
     installation: str = ""
     """The identity of the installation; empty where there is none yet."""
+    epochs: frozenset[int] = frozenset()
+    """All that the database knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +309,7 @@ def _read_books(connection: Connection) -> Books:
         _count_set_aside(connection),
         tuple(StandsSeen(*row) for row in connection.execute(_AT_THE_DOOR.encode())),
         read_installation(connection).name,
+        frozenset(number for (number,) in connection.execute(b"select epoch from zerotail.epoch")),
     )
 
 

@@ -6,22 +6,38 @@ nothing to the old primary. Commits of the new primary wait for nobody until a s
 
 from __future__ import annotations
 
-from zerotail.core.identity import Timeline
+from zerotail.core.completeness import told_position
+from zerotail.core.identity import Lsn, Timeline
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Refused
 from zerotail.postgres.connection import Connection, one_row
+from zerotail.postgres.position import read_flushed
 from zerotail.postgres.synchronous import set_synchronous_standby
 from zerotail.postgres.transaction import session_within
 
+_NOWHERE = Lsn(0)
 
-def promote(dsn: str, deadline: Deadline) -> Timeline:
+
+def promote(dsn: str, deadline: Deadline, at_least: Lsn = _NOWHERE) -> Timeline:
     """Promote the standby at `dsn`; answers its new timeline. A database that is primary already stays as it is."""
     with session_within(dsn, deadline) as connection:
         if is_in_recovery(connection):
+            require_same_server(connection, at_least)
             # Before, and not after: a copy may have brought along whom the old primary waited for.
             set_synchronous_standby(connection, None)
             connection.execute("select pg_promote(wait => false)")
             wait_until("the standby is promoted", lambda: not is_in_recovery(connection), deadline)
         return current_timeline(connection)
+
+
+def require_same_server(connection: Connection, at_least: Lsn) -> None:
+    """`Refused` when this standby holds less of the log than the one that was looked at: a server never loses any."""
+    held = read_flushed(connection)
+    if held < at_least:
+        raise Refused(
+            f"the standby that answers now holds the log up to {told_position(held)} only, and the one that was looked "
+            f"at up to {told_position(at_least)}: two servers answer under one address"
+        )
 
 
 def is_in_recovery(connection: Connection) -> bool:

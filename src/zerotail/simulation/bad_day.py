@@ -59,7 +59,7 @@ class BadDay(Parts):
             copy.position,
             None if there.went_on is None else Lsn(there.went_on),
             there.position,
-            copy.replayed == len(copy.log),
+            not copy.in_recovery or copy.replayed == len(copy.log),
             completeness.same_way(copy.lineage, there.lineage, Timeline(there.timeline)),
             messages=sum(max(0, len(boxes.get(lane, ())) - len(known.get(lane, ()))) for lane in self.topology.lanes),
             instructions=completeness.count_instructions(held, survived, self.topology.inner),
@@ -84,6 +84,8 @@ class BadDay(Parts):
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
+            if server.position < effect.at_least:
+                return ports.Refused("it holds less of the log than the one that was looked at")
             server.promote()
             self.witness.promoted(self.moment, effect.site)
         return DONE
@@ -102,7 +104,7 @@ class BadDay(Parts):
         if server.in_recovery:
             return READ_ONLY
         lineage = server.lineage
-        if lineage.current.epoch != effect.expected:
+        if lineage.current.epoch != effect.expected or effect.timeline not in (None, server.timeline):
             return OTHER_EPOCH
         heads = server.tables["heads"]
         row = EpochRow(

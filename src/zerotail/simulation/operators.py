@@ -95,7 +95,8 @@ class Operators:
             return False
         if find_beyond(there.lineage, here.lineage) is not None:
             return True
-        if not may_hold_more(there.lineage, here.lineage, active, timeline):
+        copied = None if there.in_recovery else Timeline(there.timeline)
+        if not may_hold_more(there.lineage, copied, here.lineage, active, timeline):
             return False
         compared = self.world.execute(Actor(active), ports.CompareCopies(OTHER[active], active))
         return isinstance(compared, ports.CopiesCompared) and not compared.surplus.nothing
@@ -257,6 +258,7 @@ class Operators:
         ):
             waits_for_standby = works_at(lineage, active, Timeline(server.timeline)) and not follows
             if self._other_is_complete(active):
+                world.out = None  # going on without it was refused, or has not begun
                 self.take_over(standby)
             elif waits_for_standby:
                 self.rejoin()

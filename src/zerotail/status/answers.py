@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from zerotail.core.epoch import Durability, Phase
+from zerotail.core.identity import Epoch, SiteName
+from zerotail.core.working import Working, choose_working
 from zerotail.postgres.look import Books, DatabaseLook, EpochSeen
 
 
@@ -40,13 +43,23 @@ class SiteAnswers:
 
 
 def find_active(sites: Sequence[SiteAnswers]) -> SiteAnswers | None:
-    """The site whose database is a primary in an epoch of its own; of two, the one with the newer epoch."""
-    found = [
-        (epoch.epoch, site)
+    """The site whose database is a primary in an epoch of its own; None where there are two histories."""
+    found = find_working(sites)
+    return next((site for site in sites if site.name in found), None) if len(found) == 1 else None
+
+
+def find_working(sites: Sequence[SiteAnswers]) -> dict[SiteName, Working]:
+    """The sites that work: more than one only where there are two histories."""
+    working = {
+        SiteName(site.name): Working(
+            Epoch(epoch.epoch),
+            site.books.epochs if site.books else frozenset(),
+            epoch.phase == Phase.OPENED.value and epoch.durability == Durability.GATED.value,
+        )
         for site in sites
         if site.look and (epoch := epoch_of(site)) and (epoch.site, epoch.timeline) == (site.name, site.look.timeline)
-    ]
-    return max(found, key=lambda one: one[0])[1] if found else None
+    }
+    return {site: working[site] for site in choose_working(working)}
 
 
 def find_teller(sites: Sequence[SiteAnswers]) -> SiteAnswers | None:

@@ -9,8 +9,9 @@ from typing import Literal
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.gate import Gate
 from zerotail.core.standby import read_waiting, why_commits_hang, written
+from zerotail.core.working import told_histories
 from zerotail.postgres.look import Books, DatabaseLook, EpochSeen, GateLook
-from zerotail.status.answers import SiteAnswers, Unanswered, find_active
+from zerotail.status.answers import SiteAnswers, Unanswered, find_active, find_working
 
 Answer = Literal["ready", "not ready", "unknown"]
 
@@ -110,6 +111,8 @@ def _why_rights_are_missing(standby: DatabaseLook, site: str, *, promotes: bool)
 
 
 def _why_acts_are_refused(seen: Seen) -> Iterator[str]:
+    if len(working := find_working(seen.sites)) > 1:
+        yield told_histories(working)
     if seen.books is None or seen.active is None:
         return
     if not seen.books.sites:

@@ -55,20 +55,22 @@ def view(lineage: Lineage, timeline: int) -> SiteView:
 
 
 def test_only_a_copy_of_the_active_sites_epochs_can_hold_what_was_behind_its_gate() -> None:
-    assert not may_hold_more(FIRST, FIRST, EAST, Timeline(1)), "it knows the epoch of this very timeline"
-    assert may_hold_more(FIRST, FIRST, EAST, Timeline(2)), "promoted, and no epoch yet"
-    assert may_hold_more(FIRST, RENEWED, EAST, Timeline(2))
-    assert not may_hold_more(RENEWED, RENEWED, EAST, Timeline(2))
-    assert not may_hold_more(FIRST, FIRST, EAST, None), "a standby is not active"
+    assert not may_hold_more(FIRST, None, FIRST, EAST, Timeline(1)), "it knows the epoch of this very timeline"
+    assert may_hold_more(FIRST, None, FIRST, EAST, Timeline(2)), "promoted, and no epoch yet"
+    assert may_hold_more(FIRST, None, RENEWED, EAST, Timeline(2))
+    assert not may_hold_more(RENEWED, None, RENEWED, EAST, Timeline(2))
+    assert not may_hold_more(FIRST, None, FIRST, EAST, None), "a standby is not active"
     at_west = FIRST.opened(replace(ROW, epoch=epoch_of(2, 1), site=WEST, timeline=Timeline(2)))
-    assert not may_hold_more(at_west, RENEWED, EAST, Timeline(2)), "its own epoch: never behind the gate"
-    assert not may_hold_more(FIRST, at_west, WEST, Timeline(2)), "the tail of a site that was lost"
+    assert not may_hold_more(at_west, None, RENEWED, EAST, Timeline(2)), "its own epoch: never behind the gate"
+    assert not may_hold_more(FIRST, None, at_west, WEST, Timeline(2)), "the tail of a site that was lost"
+    assert may_hold_more(FIRST, None, FIRST, WEST, Timeline(3)), "west promoted, and east a standby: of what?"
+    assert not may_hold_more(FIRST, Timeline(1), FIRST, WEST, Timeline(3)), "a takeover that was begun"
 
 
 def test_an_epoch_that_was_opened_again_on_another_timeline_is_another_one() -> None:
     lost = FIRST.opened(replace(ROW, epoch=epoch_of(2, 0), timeline=Timeline(2)))
     again = FIRST.opened(replace(ROW, epoch=epoch_of(2, 0), timeline=Timeline(3)))
-    assert may_hold_more(lost, again, EAST, Timeline(3))
+    assert may_hold_more(lost, None, again, EAST, Timeline(3))
     assert first_unknown(lost, again) is again.current
     assert count_epochs(lost, again) == 1
     assert count_epochs(FIRST, again) == 0
@@ -170,3 +172,5 @@ def test_an_epoch_that_never_left_the_gate_holds_nobody_up() -> None:
     assert find_beyond(RENEWED, FIRST) is None
     assert find_beyond(RENEWED.changed(phase=Phase.LIVE), FIRST) is not None
     assert find_beyond(RENEWED.changed(durability=Durability.EXPOSED), FIRST) is not None
+    taken = FIRST.opened(replace(RENEWED.current, epoch=epoch_of(2, 1), site=WEST, cause="takeover"))
+    assert find_beyond(taken, FIRST) is not None, "a rejoin may have put it behind the gate before it was live"

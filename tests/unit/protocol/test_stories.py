@@ -32,12 +32,12 @@ from zerotail.core.identity import (
 )
 from zerotail.core.receiver import DoubtPolicy, ReceiverClass, Welcome
 from zerotail.core.record import digest_of
-from zerotail.core.takeover import Step
+from zerotail.core.takeover import SiteView, Step, plan_exposure
 from zerotail.errors import Broken, Refused, Unavailable, Unfinished, ZerotailError
 from zerotail.failover.handover import hand_over
 from zerotail.failover.rejoin import rejoin
 from zerotail.failover.replay import Replay, require_rows
-from zerotail.failover.takeover import Pipeline, expose, take_over
+from zerotail.failover.takeover import Pipeline, carry_out, expose, take_over
 from zerotail.flow.gate import QUESTIONS, pass_gate
 from zerotail.flow.stage import Stage
 from zerotail.flow.submit import submit
@@ -208,6 +208,16 @@ def test_going_on_alone_opens_an_exposed_epoch_and_claims() -> None:
     opened = effects[3]
     assert isinstance(opened, ports.OpenEpoch)
     assert (opened.durability, opened.operator) == (Durability.EXPOSED, "west is out")
+
+
+def test_nobody_goes_on_alone_beside_a_site_that_takes_over_by_itself_unless_that_one_is_shut_off() -> None:
+    plan = plan_exposure(SiteView(EAST, 0, LINEAGE, Timeline(1)), fence=True)
+    for answer in (ports.Unreachable(), ports.Refused("no")):
+        result, effects = _told(carry_out(PIPELINE, plan, WEST, ""), [answer])
+        assert (isinstance(result, Refused), result.code) == (True, "ZT477")
+        assert _names(effects) == ["FenceSite"], "nothing else is done"
+    _, effects = _told(carry_out(PIPELINE, plan, WEST, ""), [DONE, DONE, ports.Unreachable()])
+    assert _names(effects) == ["FenceSite", "RecordStep", "StopWaiting"]
 
 
 def test_a_handover_is_refused_while_doubts_are_open() -> None:

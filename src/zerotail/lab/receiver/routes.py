@@ -80,7 +80,7 @@ def sender_routes(desk: Desk, conduct: Conduct) -> Routes:
     return {
         "/messages": {"POST": post_message},
         "/batches": {"POST": post_batch},
-        "/claims": {"POST": post_claim},
+        "/claims": {"POST": post_claim, "GET": get_last},
         "/last": {"GET": get_last},
     }
 

@@ -1,0 +1,75 @@
+"""How old a copy may be, who has spoken to receivers since, and which of two sites works."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
+from zerotail.core.identity import ChannelName, Epoch, SiteName, Timeline, epoch_of
+from zerotail.core.staleness import CopyAge, require_fresh, require_not_superseded
+from zerotail.core.takeover import OtherCopy, SiteView, plan_takeover
+from zerotail.core.working import Working, choose_working, told_histories
+from zerotail.errors import Refused
+
+pytestmark = pytest.mark.fast
+
+EAST, WEST, BANK = SiteName("east"), SiteName("west"), ChannelName("bank")
+ROW = EpochRow(epoch_of(1, 0), EAST, Timeline(1), Durability.GATED, Phase.LIVE, Cut())
+FIRST = Lineage((ROW,))
+ALONE = FIRST.opened(replace(ROW, epoch=epoch_of(2, 0), durability=Durability.EXPOSED))
+TAKEN = FIRST.opened(replace(ROW, epoch=epoch_of(2, 1), site=WEST, timeline=Timeline(2), durability=Durability.EXPOSED))
+
+
+def test_the_newest_thing_in_it_is_how_old_a_copy_is() -> None:
+    assert CopyAge(7.0, 3.0, 100.0).seconds == 3.0
+    assert CopyAge(None, None, 100.0).seconds == 100.0
+    assert CopyAge(-2.0, None, 100.0).seconds == 0.0, "two clocks"
+
+
+def test_an_old_copy_needs_an_age_that_is_as_long() -> None:
+    age = CopyAge(700.0, 650.0, 900.0)
+    assert not require_fresh(WEST, age, 650.0, None)
+    for accepted in (None, 649.0):
+        with pytest.raises(Refused) as refused:
+            require_fresh(WEST, age, 300.0, accepted)
+        assert refused.value.code == "ZT474"
+        assert "11 min old" in refused.value.message
+    assert any("--accept-age 17min" in line for line in refused.value.tries), "longer than it is: it grows"
+    assert require_fresh(WEST, age, 300.0, 650.0)
+
+
+def test_a_receiver_that_met_a_newer_epoch_has_heard_another_history() -> None:
+    def ask(epoch: int | None, *, accept_loss: bool = False) -> Epoch | None:
+        claims = {BANK: None if epoch is None else Epoch(epoch)}
+        return require_not_superseded(WEST, FIRST, claims, accept_loss=accept_loss)
+
+    assert ask(None) is None
+    assert ask(epoch_of(1, 0)) is None
+    with pytest.raises(Refused) as refused:
+        ask(epoch_of(2, 0))
+    assert refused.value.code == "ZT475"
+    assert "claimed in epoch 512" in refused.value.message
+    assert ask(epoch_of(7, 0), accept_loss=True) == epoch_of(7, 0)
+    view = SiteView(WEST, 1, FIRST, None)
+    assert plan_takeover(view, other=OtherCopy(EAST, claimed=epoch_of(7, 0))).epoch == epoch_of(8, 1), "behind it"
+
+
+def test_of_two_sites_the_one_that_knows_the_others_epoch_works() -> None:
+    past, now = Working.of(FIRST), Working.of(TAKEN)
+    assert choose_working({EAST: past, WEST: now}) == (WEST,)
+    assert choose_working({WEST: now, EAST: past}) == (WEST,)
+    assert choose_working({EAST: past}) == (EAST,)
+    assert choose_working({}) == ()
+
+
+def test_no_number_decides_between_two_histories() -> None:
+    two = {EAST: Working.of(ALONE), WEST: Working.of(TAKEN)}
+    assert set(choose_working(two)) == {EAST, WEST}
+    assert told_histories(two).startswith("TWO HISTORIES: east works in epoch 512, west works in epoch 513")
+
+
+def test_an_epoch_that_waits_behind_the_gate_is_no_history_of_its_own() -> None:
+    renewed = FIRST.opened(replace(ROW, epoch=epoch_of(2, 0), timeline=Timeline(2), phase=Phase.OPENED))
+    assert choose_working({EAST: Working.of(renewed), WEST: Working.of(TAKEN)}) == (WEST,)
