@@ -83,14 +83,15 @@ def make_case(case: Case, dsn: str, cluster: Cluster, *, with_rows: bool = False
         producer: _digests(producer, int((made.journal == producer).sum())) for producer in range(1, case.producers + 1)
     }
     with connect(f"{dsn} options='-c synchronous_commit=local'", Deadline.after(30)) as connection:
-        epoch = read_standing(connection).epoch
+        standing = read_standing(connection)
+        epoch = standing.epoch
         with connection.transaction():
             write_journal(connection, case.stage, made, digests, epoch)
             if with_rows:
                 _write_rows(connection, made)
     client = admin_client(cluster)
     ensure_topic(client, case.topic, TopicSettings(1, 1))
-    write_plainly(cluster, case.topic, PARTITION, records_of(made.log, digests, epoch))
+    write_plainly(cluster, case.topic, PARTITION, records_of(made.log, digests, epoch, standing.installation.mark))
 
 
 def write_journal(
@@ -136,12 +137,13 @@ def write_journal(
     )
 
 
-def records_of(each: Numbers, digests: dict[int, Digests], epoch: Epoch) -> Iterator[tuple[bytes, bytes]]:
+def records_of(each: Numbers, digests: dict[int, Digests], epoch: Epoch, mark: int) -> Iterator[tuple[bytes, bytes]]:
     """Value and header of each record, in this order."""
     serials = serials_of(each)
     for first in range(0, len(each), _ROWS_AT_ONCE):
         producers, some = each[first : first + _ROWS_AT_ONCE], serials[first : first + _ROWS_AT_ONCE]
-        packed = encode_column(epoch, producers, some, _digests_of(producers, some, digests)).buffers()[2].to_pybytes()
+        column = encode_column(epoch, producers, some, _digests_of(producers, some, digests), mark)
+        packed = column.buffers()[2].to_pybytes()
         for place, (producer, serial) in enumerate(zip(producers.tolist(), some.tolist(), strict=True)):
             yield value_of(producer, serial), packed[place * HEADER_BYTES : (place + 1) * HEADER_BYTES]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from zerotail.core.epoch import topic_at
 from zerotail.core.identity import Epoch, ProducerNumber, Serial, SiteName, TopicName
+from zerotail.core.installation import Installation
 from zerotail.failover.replay import require_rows
 from zerotail.flow.stage import Stage
 from zerotail.ports import (
@@ -62,12 +63,14 @@ def catch_up(stage: Stage, site: SiteName, *, limit: int = SEGMENTS_AT_ONCE) -> 
     if not isinstance(seen, SiteObserved) or seen.standing.timeline is not None:
         return End.NOT_ACTIVE
     topic = topic_at(stage.topic, seen.standing.rejoined.get(site))
-    return (yield from append_missing(stage, topic, limit=limit))
+    return (yield from append_missing(stage, topic, seen.standing.installation, limit=limit))
 
 
-def append_missing(stage: Stage, topic: TopicName, *, limit: int = SEGMENTS_AT_ONCE) -> Story[Followed]:
+def append_missing(
+    stage: Stage, topic: TopicName, installation: Installation, *, limit: int = SEGMENTS_AT_ONCE
+) -> Story[Followed]:
     """Append what the journal has behind the last record of the topic, until nothing is missing."""
-    end = yield ReadLogEnd(topic, stage.partition)
+    end = yield ReadLogEnd(topic, stage.partition, installation)
     if not isinstance(end, LogEnd):
         return Followed(waits_for="Kafka does not answer")
     return (yield from append_behind(stage, topic, end, limit=limit))
@@ -110,4 +113,4 @@ def records_behind(journal: JournalRead) -> Batch:
         epochs += [segment.epoch] * len(left)
         digests += segment.digests[skip:]
         values += of_segment[skip:]
-    return Batch(producers, serials, epochs, digests, values)
+    return Batch(producers, serials, epochs, digests, values, journal.standing.installation.mark)

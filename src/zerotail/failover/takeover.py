@@ -241,7 +241,7 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool
     if not isinstance(seen, SiteObserved):
         raise Unfinished(f"the database of {plan.site} does not answer", code="ZT403")
     topic = topic_at(stage.topic, seen.standing.rejoined.get(plan.site))
-    end = yield ReadLogEnd(topic, stage.partition)
+    end = yield ReadLogEnd(topic, stage.partition, seen.standing.installation)
     followed, read = Followed(waits_for="Kafka does not answer"), _read_for(end)
     if isinstance(end, LogEnd) and strategy.proves:
         followed, proven = yield from _restore(stage, plan, strategy, rebuild=rebuild)
@@ -256,7 +256,7 @@ def _fill(stage: Stage, plan: TakeoverPlan, strategy: Strategy, *, rebuild: bool
             tries=("zerotail takeover resume --strategy skip",),
         )
     if followed.appended:
-        end = yield ReadLogEnd(topic, stage.partition)
+        end = yield ReadLogEnd(topic, stage.partition, seen.standing.installation)
         read += _read_for(end)
     if isinstance(end, LogEnd):
         stored = yield StoreStart(plan.site, stage.name, stage.partition, plan.epoch, end.hint)

@@ -80,4 +80,5 @@ def records_of(feed: Feed, fed: Fed) -> Batch:
         [fed.standing.epoch] * count,
         [digest_of(value) for value in fed.values],
         fed.values,
+        fed.standing.installation.mark,
     )

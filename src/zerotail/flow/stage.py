@@ -98,6 +98,8 @@ class Taken:
     held: int
     stopped: Poison | None = None
     """The record at which the partition stopped."""
+    strangers: int = 0
+    """Of the foreign ones: those of another installation."""
     unreadable: str = ""
     """Which record behind the batch has a header that this version cannot read, if one has."""
 
@@ -124,7 +126,7 @@ def run_stage(stage: Stage, site: SiteName, *, limit: int = 50_000) -> Story[End
                     return End.SUPERSEDED
                 place, hint = place_of(read), read.head.hint
             continue
-        polled = yield PollRecords(topic, stage.partition, hint, limit)
+        polled = yield PollRecords(topic, stage.partition, hint, limit, place.standing.installation)
         if isinstance(polled, HintLost):
             # Another log, or one that does not reach back: from its beginning, producers send the rest again.
             hint = None
@@ -174,7 +176,7 @@ def take_batch(stage: Stage, place: Place, batch: Batch, hint: Hint, at: int) ->
         return End.SUPERSEDED
     order = order_of(batch, admitted.accepted, place.decisions)
     if not order:
-        return _taken(head, 0, admitted, None)
+        return _taken(head, 0, admitted, None, batch.strangers)
     # 2
     applied, spoiled = yield from _apply(stage, head, order, hint, max(at, head.decided_at))
     if isinstance(applied, End):
@@ -187,14 +189,14 @@ def take_batch(stage: Stage, place: Place, batch: Batch, hint: Hint, at: int) ->
         head = stored
     count = 0 if applied is None else len(applied.segment.digests)
     if spoiled is None:
-        return _taken(head, count, admitted, None)
+        return _taken(head, count, admitted, None, batch.strangers)
     # 5
     poison = Poison(
         order.producers[count], order.serials[count], head.next_position, order.digests[count], str(spoiled)
     )
     if isinstance((yield RecordPoison(stage.name, stage.partition, head.token, poison)), Refused):
         return End.SUPERSEDED
-    return _taken(head, count, admitted, poison)
+    return _taken(head, count, admitted, poison, batch.strangers)
 
 
 def _know_producers(stage: Stage, place: Place, batch: Batch) -> Story[Place]:
@@ -207,8 +209,8 @@ def _know_producers(stage: Stage, place: Place, batch: Batch) -> Story[Place]:
     return place
 
 
-def _taken(head: Head, applied: int, admitted: Admission, stopped: Poison | None) -> Taken:
-    return Taken(head, applied, admitted.repeats, admitted.orphans, admitted.foreign, admitted.held, stopped)
+def _taken(head: Head, applied: int, admitted: Admission, stopped: Poison | None, strangers: int) -> Taken:
+    return Taken(head, applied, admitted.repeats, admitted.orphans, admitted.foreign, admitted.held, stopped, strangers)
 
 
 def _apply(

@@ -8,8 +8,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from zerotail.core.admission import FOREIGN
 from zerotail.core.head import Hint
-from zerotail.core.identity import Epoch, Offset, PartitionNumber, ProducerNumber, Serial, TopicName
-from zerotail.core.record import HEADER_BYTES, HEADER_NAME, NO_DIGEST, decode
+from zerotail.core.identity import Epoch, Offset, PartitionNumber, Serial, TopicName
+from zerotail.core.installation import Installation
+from zerotail.core.record import HEADER_BYTES, HEADER_NAME, NO_DIGEST, Header, decode
 from zerotail.errors import Refused as RefusedError
 from zerotail.errors import Unavailable
 from zerotail.kafka.cluster import Cluster
@@ -18,6 +19,7 @@ from zerotail.ports import Batch, HintLost, Polled, PollRecords, Unreachable
 
 _TIMEOUT_SECONDS = 5.0
 _POLL_SECONDS = 0.2
+_FOREIGN = Header(Epoch(0), FOREIGN, Serial(0), NO_DIGEST)
 SETTINGS = {
     "group.id": "zerotail",  # the client insists on one; it is never joined and nothing is committed
     "enable.auto.commit": False,
@@ -47,7 +49,7 @@ class Cursor:
         try:
             if self._consumer is None or self._next != (effect.hint.offset if effect.hint else None):
                 self._open(effect.hint)
-            return self._read(effect.limit)
+            return self._read(effect.limit, effect.installation)
         except _LostPlaceError:
             self.close()
             return HintLost()
@@ -74,7 +76,7 @@ class Cursor:
         consumer.assign([TopicPartition(self._topic, self._partition, offset)])
         self._next = offset
 
-    def _read(self, limit: int) -> Polled:
+    def _read(self, limit: int, installation: Installation) -> Polled:
         assert self._consumer is not None  # noqa: S101 - opened above
         messages = []
         for message in self._consumer.consume(min(limit, 1_000_000), _POLL_SECONDS):
@@ -88,29 +90,30 @@ class Cursor:
         if messages:
             self._next = (messages[-1].offset() or 0) + 1
         hint = Hint(self._log, Offset(self._next or 0))
-        return Polled(batch_of(messages), hint, time.time_ns() // 1000)
+        return Polled(batch_of(messages, installation), hint, time.time_ns() // 1000)
 
 
 class _LostPlaceError(Exception):
     """The log does not reach to the place that was asked for."""
 
 
-def batch_of(messages: list[Message]) -> Batch:
-    """Messages by column; one without our header is foreign."""
-    headers = [_header(message) for message in messages]
+def batch_of(messages: list[Message], installation: Installation) -> Batch:
+    """Messages by column; one without our header, or of another installation, is foreign."""
+    found = [_header(message) for message in messages]
+    headers = [header if header is not None and installation.owns(header.mark) else _FOREIGN for header in found]
     return Batch(
-        [header[0] for header in headers],
-        [header[1] for header in headers],
-        [header[2] for header in headers],
-        [header[3] for header in headers],
+        [header.producer for header in headers],
+        [header.serial for header in headers],
+        [header.epoch for header in headers],
+        [header.digest for header in headers],
         [message.value() or b"" for message in messages],
+        strangers=sum(header is not None and not installation.owns(header.mark) for header in found),
     )
 
 
-def _header(message: Message) -> tuple[ProducerNumber, Serial, Epoch, bytes]:
+def _header(message: Message) -> Header | None:
     for entry in message.headers() or ():
         name, value = entry[0], entry[1]
         if name == HEADER_NAME and isinstance(value, bytes) and len(value) == HEADER_BYTES:
-            header = decode(value)
-            return header.producer, header.serial, header.epoch, header.digest
-    return FOREIGN, Serial(0), Epoch(0), NO_DIGEST
+            return decode(value)
+    return None

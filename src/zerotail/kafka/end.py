@@ -7,11 +7,13 @@ at this site is made, empty: a site that came back has topics under new names, a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from confluent_kafka import KafkaException
 
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, ProducerNumber, Serial, TopicName
+from zerotail.core.installation import Installation
 from zerotail.core.record import HEADER_BYTES, HEADER_NAME, decode
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
@@ -44,7 +46,7 @@ class LogEnds:
         except (KafkaException, Unavailable, Refused):
             self.close()
             return Unreachable()
-        found = reader.find_last(_own_record)
+        found = reader.find_last(partial(_own_record, effect.installation))
         if isinstance(found, End):
             return LogEnd(hint, ProducerNumber(0), Serial(0), reader.looked_at)
         return LogEnd(hint, *found, reader.looked_at) if isinstance(found, tuple) else Unreachable()
@@ -82,9 +84,9 @@ def _plain_name(topic: TopicName, known: Mapping[TopicName, TopicSettings]) -> T
     return TopicName(name) if topic not in known and dot and epoch.isdigit() else topic
 
 
-def _own_record(headers: Headers) -> tuple[ProducerNumber, Serial] | None:
+def _own_record(installation: Installation, headers: Headers) -> tuple[ProducerNumber, Serial] | None:
     header = headers.get(HEADER_NAME, b"")
     if len(header) != HEADER_BYTES:
         return None
     decoded = decode(header)
-    return decoded.producer, decoded.serial
+    return (decoded.producer, decoded.serial) if installation.owns(decoded.mark) else None

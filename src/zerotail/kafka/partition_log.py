@@ -20,6 +20,7 @@ from confluent_kafka import Message
 
 from zerotail.core.admission import Limits
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
+from zerotail.core.installation import Installation
 from zerotail.core.restoration.batch import Batch
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Unavailable
@@ -46,6 +47,8 @@ class PartitionLog:
     partition: PartitionNumber
     limits: Limits | None = None
     """What counts of each epoch; None takes all."""
+    installation: Installation | None = None
+    """Whose records are not foreign; None takes all."""
     rows_per_batch: int = ROWS_PER_BATCH
     read_ahead_bytes: int = READ_AHEAD_BYTES
 
@@ -144,4 +147,6 @@ class PartitionLog:
 
     def _batch(self, columns: Columns) -> Batch:
         payload = columns.payload()
-        return Batch.of(payload) if self.limits is None else Batch.within(payload, self.limits)
+        if self.limits is None:
+            return Batch.of(payload, self.installation)
+        return Batch.within(payload, self.limits, self.installation)

@@ -146,7 +146,7 @@ def headers_of(records: Batch) -> list[bytes]:
         return []
     digests = np.frombuffer(b"".join(records.digests), dtype="<u8")
     column = encode_column(
-        np.asarray(records.epochs), np.asarray(records.producers), np.asarray(records.serials), digests
+        np.asarray(records.epochs), np.asarray(records.producers), np.asarray(records.serials), digests, records.mark
     )
     packed = column.buffers()[2].to_pybytes()
     return [packed[place : place + HEADER_BYTES] for place in range(0, len(packed), HEADER_BYTES)]

@@ -147,10 +147,12 @@ class BadDayAdapters(SiteAdapters):
         with suppress(Unavailable):
             # A session of its own: this is another thread.
             with session_within(self._dsns[self._site], Deadline.after(_PATIENCE_SECONDS)) as connection:
-                rejoined = lineage.read_standing(connection).rejoined.get(self._site)
+                standing = lineage.read_standing(connection)
+            rejoined = standing.rejoined.get(self._site)
             self._sender.open()
             for stage in stages:
-                self._ends.read(ports.ReadLogEnd(topic_at(stage.topic, rejoined), stage.partition))
+                topic = topic_at(stage.topic, rejoined)
+                self._ends.read(ports.ReadLogEnd(topic, stage.partition, standing.installation))
 
     def _read_end(self, effect: ports.ReadLogEnd) -> ports.LogEnd | ports.Unreachable:
         if self._opening is not None:

@@ -14,6 +14,7 @@ from zerotail.core.identity import (
     Serial,
     TopicName,
 )
+from zerotail.core.installation import NO_MARK, UNMARKED, Installation
 from zerotail.ports.story import Effect, Result
 
 
@@ -25,6 +26,10 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
     epochs: Sequence[Epoch]
     digests: Sequence[bytes]
     values: Sequence[bytes]
+    mark: int = NO_MARK
+    """Of records that are to be sent: of which installation they are."""
+    strangers: int = 0
+    """Of records that were read: those of other installations, which are foreign."""
 
 
 class SendRecords(Effect, frozen=True):
@@ -50,6 +55,8 @@ class PollRecords(Effect, frozen=True):
     partition: PartitionNumber
     hint: Hint | None
     limit: int
+    installation: Installation = UNMARKED
+    """Whose records are not foreign."""
 
 
 class Polled(Result, frozen=True):
@@ -69,6 +76,8 @@ class ReadLogEnd(Effect, frozen=True):
 
     topic: TopicName
     partition: PartitionNumber
+    installation: Installation = UNMARKED
+    """Whose records are not foreign."""
 
 
 class LogEnd(Result, frozen=True):

@@ -16,6 +16,7 @@ from zerotail.core.identity import (
     SiteName,
     Timeline,
 )
+from zerotail.core.installation import UNMARKED, Installation
 
 T = TypeVar("T")
 Story: TypeAlias = Generator["Effect", Any, T]
@@ -69,6 +70,7 @@ class Standing(Result, frozen=True):
     """In which epoch a site came back, which is part of its topics' names."""
     life: str = ""
     """The nonce of the life that runs, if it is verified (`core.life`); empty at a standby, too."""
+    installation: Installation = UNMARKED
 
     @property
     def epoch(self) -> Epoch:

@@ -24,6 +24,7 @@ from zerotail.core.identity import (
     epoch_of,
     site_number_of,
 )
+from zerotail.core.installation import UNMARKED, Installation
 from zerotail.ports import BeginLife, ChangeEpoch, Done, OpenEpoch, PositionRead, Standing
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.installation import store_installation
@@ -48,6 +49,7 @@ select (select system_identifier from pg_control_system()),
                     else ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int end),
        (select json_object_agg(rejoined.site, rejoined.epoch) from zerotail.rejoined),
        (select case when pg_is_in_recovery() then null else zerotail.life_in_force()::text end),
+       (select identity from zerotail.installation), (select accepts_unmarked from zerotail.installation),
        epoch, site, timeline, durability, phase, cut::text, cause, operator
   from zerotail.epoch order by epoch
 """
@@ -93,13 +95,14 @@ def read_standing(connection: Connection) -> Standing:
     rows = connection.execute(_STANDING.encode()).fetchall()
     if not rows:
         raise Declined(NO_EPOCH)
-    system, timeline, rejoined, life = rows[0][:4]
+    system, timeline, rejoined, life, identity, accepts_unmarked = rows[0][:6]
     return Standing(
-        Lineage(tuple(_epoch_row(row[4:]) for row in rows)),
+        Lineage(tuple(_epoch_row(row[6:]) for row in rows)),
         None if timeline is None else Timeline(timeline),
         int(system),
         {SiteName(site): Epoch(epoch) for site, epoch in (rejoined or {}).items()},
         life or "",
+        UNMARKED if identity is None else Installation(bytes(identity), accepts_unmarked),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from zerotail.core.admission import Limits
 from zerotail.core.epoch import topic_at
 from zerotail.core.identity import PartitionNumber, SiteName, StageName, TopicName
+from zerotail.core.installation import UNMARKED, Installation
 from zerotail.core.restoration.journal import Journal
 from zerotail.deadline import Deadline
 from zerotail.kafka.cluster import Cluster
@@ -46,12 +47,16 @@ class Recorded:
     sources: Sources
     topic: TopicName
     """The log's name at this site."""
+    installation: Installation = UNMARKED
 
     def log(
         self, place: Place, *, rows_per_batch: int = ROWS_PER_BATCH, read_ahead_bytes: int = READ_AHEAD_BYTES
     ) -> PartitionLog:
         """The log of the place, with what counts of each epoch."""
-        return PartitionLog(place.cluster, self.topic, place.partition, self.limits, rows_per_batch, read_ahead_bytes)
+        limits, installation = self.limits, self.installation
+        return PartitionLog(
+            place.cluster, self.topic, place.partition, limits, installation, rows_per_batch, read_ahead_bytes
+        )
 
     def log_named(self, place: Place, topic: TopicName) -> PartitionLog:
         """Another log of the same records."""
@@ -75,4 +80,5 @@ def read_recorded(place: Place) -> Recorded:
             standing.lineage.limits(place.partition),
             sources,
             topic_at(place.topic, standing.rejoined.get(place.site)),
+            standing.installation,
         )

@@ -25,7 +25,7 @@ from zerotail.core.identity import Position, ProducerNumber, Serial, TopicName
 from zerotail.core.order import Order
 from zerotail.core.record import HEADER_BYTES, digests_of, encode_column
 from zerotail.core.refill import merge_sources
-from zerotail.core.restoration.journal import Journal, rest_of
+from zerotail.core.restoration.journal import rest_of
 from zerotail.core.restoration.proof import Proof
 from zerotail.kafka.ordered_writer import OrderedWriter
 from zerotail.postgres.reading import Source
@@ -101,7 +101,6 @@ def proven_records(place: Place, recorded: Recorded, last: Last) -> Iterator[Rec
 
 def _merged(place: Place, recorded: Recorded, order: Order) -> Iterator[tuple[Records, np.ndarray]]:
     """The records of an order, from the database, with their digests."""
-    journal = recorded.journal
     position = order.first_position
     rows_per_block = max(_FEWEST_ROWS, min(ROWS_PER_BLOCK, _ROWS_AT_HAND // max(1, len(order.producers))))
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="rows") as pool:
@@ -121,17 +120,17 @@ def _merged(place: Place, recorded: Recorded, order: Order) -> Iterator[tuple[Re
             for producer, before in order.vector_before.items()
         }
         for batch in merge_sources(order, sources):
-            records, digests = _records(journal, order, position, batch)
+            records, digests = _records(recorded, order, position, batch)
             position = Position(position + batch.num_rows)
             yield records, digests
 
 
-def _records(journal: Journal, order: Order, position: Position, batch: pa.RecordBatch) -> tuple[Records, np.ndarray]:
+def _records(recorded: Recorded, order: Order, position: Position, batch: pa.RecordBatch) -> tuple[Records, np.ndarray]:
     producers, serials = order.records_between(position, position + batch.num_rows)
     values = batch.column("value").to_pylist()
     digests = np.frombuffer(digests_of(values), dtype="<u8")
-    epochs = journal.epochs_between(position, position + batch.num_rows)
-    packed = encode_column(epochs, producers, serials, digests).buffers()[2]
+    epochs = recorded.journal.epochs_between(position, position + batch.num_rows)
+    packed = encode_column(epochs, producers, serials, digests, recorded.installation.mark).buffers()[2]
     headers = np.frombuffer(packed, dtype=f"V{HEADER_BYTES}").tolist()
     return Records(position, producers, serials, values, headers), digests
 

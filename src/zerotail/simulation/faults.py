@@ -69,6 +69,8 @@ class Faults:
             log.mark()
         elif fault.kind == plans.KAFKA_FOREIGN:
             log.records.append(FOREIGN_RECORD)
+        elif fault.kind == plans.KAFKA_OTHERS:
+            log.append_of_others(fault.choice % 3)
         elif fault.kind == plans.KAFKA_SPOILS:
             log.spoils = self.operators.attentive  # nobody else gets the partition going again
         elif log.records:

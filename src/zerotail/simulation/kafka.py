@@ -6,11 +6,12 @@ offset of the old one means nothing in it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from zerotail.core.admission import FOREIGN
 from zerotail.core.head import Hint
 from zerotail.core.identity import Epoch, Offset, ProducerNumber, Serial
+from zerotail.core.installation import NO_MARK, Installation
 from zerotail.core.record import digest_of
 from zerotail.ports import Batch, LogEnd
 
@@ -23,8 +24,11 @@ class Stored(NamedTuple):
     epoch: Epoch
     digest: bytes
     value: bytes
+    mark: int = NO_MARK
 
 
+OURS = Installation(b"east and west 01", accepts_unmarked=False)
+THEIRS = Installation(b"a former life 02", accepts_unmarked=False)
 _STRANGE = b"[0, 1]"
 FOREIGN_RECORD = Stored(FOREIGN, Serial(0), Epoch(0), digest_of(_STRANGE), _STRANGE)
 """A record of somebody who writes to the topic without our header; its digest alone would let it pass."""
@@ -59,15 +63,29 @@ class Log:
     def append(self, batch: Batch) -> None:
         """Store records in order."""
         self.records.extend(
-            Stored(*row)
+            Stored(*row, batch.mark)
             for row in zip(batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True)
         )
         if self.spoils and batch.serials:
             last = len(batch.serials) - 1
             self.records[-1] = Stored(
-                batch.producers[last], batch.serials[last], batch.epochs[last], batch.digests[last], _OTHER_BYTES
+                batch.producers[last],
+                batch.serials[last],
+                batch.epochs[last],
+                batch.digests[last],
+                _OTHER_BYTES,
+                batch.mark,
             )
             self.spoils = False
+
+    def append_of_others(self, serials_ahead: int) -> None:
+        """What another installation left: under the numbers that come next here, or soon, or came last."""
+        last = next((one for one in reversed(self.records) if one is not None and one.producer != FOREIGN), None)
+        if last is not None:
+            serial = Serial(last.serial + serials_ahead)
+            self.records.append(
+                last._replace(serial=serial, value=_STRANGE, digest=digest_of(_STRANGE), mark=THEIRS.mark)
+            )
 
     def mark(self) -> None:
         """A transaction marker of somebody else: an offset that no reader sees."""
@@ -92,7 +110,7 @@ class Log:
         self.first = 0
         self.records = []
 
-    def read(self, hint: Hint | None, limit: int) -> tuple[Batch, Hint] | None:
+    def read(self, hint: Hint | None, limit: int, installation: Installation) -> tuple[Batch, Hint] | None:
         """Records from a hint on; None when the log does not reach to it."""
         offset: int = self.first
         if hint is not None:
@@ -102,16 +120,18 @@ class Log:
         start = offset - self.first
         window = self.records[start : start + limit]
         after = Hint(self.identity, Offset(offset + len(window)))
-        found = [record for record in window if record is not None]
-        if not found:
+        read = [record for record in window if record is not None]
+        if not read:
             return _EMPTY, after
-        columns: list[Any] = list(zip(*found, strict=True))
-        return Batch(*columns), after
+        found = [record if installation.owns(record.mark) else FOREIGN_RECORD for record in read]
+        strangers = sum(one is not record for one, record in zip(found, read, strict=True))
+        producers, serials, epochs, digests, values, _ = zip(*found, strict=True)
+        return Batch(producers, serials, epochs, digests, values, strangers=strangers), after
 
-    def log_end(self) -> LogEnd:
+    def log_end(self, installation: Installation) -> LogEnd:
         """The end of the log and the last record of ours in it."""
         hint = Hint(self.identity, Offset(self.end))
         for record in reversed(self.records):
-            if record is not None and record.producer != FOREIGN:
+            if record is not None and record.producer != FOREIGN and installation.owns(record.mark):
                 return LogEnd(hint, record.producer, record.serial)
         return LogEnd(hint, ProducerNumber(0), Serial(0))

@@ -101,7 +101,9 @@ class NormalDay(Parts):
     def _poll_records(self, actor: Actor, effect: ports.PollRecords) -> Any:
         if not self.kafka_up[actor.site]:
             return UNREACHABLE
-        found = self.log(actor.site, effect.topic, effect.partition).read(effect.hint, effect.limit)
+        found = self.log(actor.site, effect.topic, effect.partition).read(
+            effect.hint, effect.limit, effect.installation
+        )
         if found is None:
             return ports.HintLost()
         return ports.Polled(found[0], found[1], self.time)
@@ -109,7 +111,7 @@ class NormalDay(Parts):
     def _read_log_end(self, actor: Actor, effect: ports.ReadLogEnd) -> Any:
         if not self.kafka_up[actor.site]:
             return UNREACHABLE
-        return self.log(actor.site, effect.topic, effect.partition).log_end()
+        return self.log(actor.site, effect.topic, effect.partition).log_end(effect.installation)
 
     # Stages.
 

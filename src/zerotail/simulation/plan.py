@@ -25,6 +25,7 @@ PROCESS_FAULTS = (CRASH_BEFORE, CRASH_AFTER, FREEZE, SECOND, LOSE_REQUEST, LOSE_
 KAFKA_TRUNCATE, KAFKA_WIPE, KAFKA_RETAIN = "kafka loses its tail", "kafka is wiped", "kafka forgets"
 KAFKA_MARK, KAFKA_REPEAT, KAFKA_DOWN = "kafka marker", "kafka repeats", "kafka is down"
 KAFKA_FOREIGN, KAFKA_SPOILS = "kafka takes a foreign record", "kafka spoils a value"
+KAFKA_OTHERS = "kafka takes a record of another installation"
 DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
 DB_ROLLBACK = "database comes back as it was a while ago"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
@@ -125,7 +126,16 @@ def draw(seed: int) -> Plan:
         window=random.choice((1, 2, 5)),
         horizon=horizon,
         errant=errant,
-        faults=tuple(sorted((*_draw_faults(random, horizon), *_draw_rollbacks(seed, horizon)), key=_step)),
+        faults=tuple(
+            sorted(
+                (
+                    *_draw_faults(random, horizon),
+                    *_draw_rollbacks(seed, horizon),
+                    *_draw_others(seed, horizon),
+                ),
+                key=_step,
+            )
+        ),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
         poison=random.choice((0, 0, 0, 2, 5)),
     )
@@ -172,6 +182,14 @@ def _draw_rollbacks(seed: int, horizon: int) -> list[Fault]:
 
 def _step(fault: Fault) -> int:
     return fault.step
+
+
+def _draw_others(seed: int, horizon: int) -> list[Fault]:
+    """Records of another installation, drawn apart, so that everything else of a seed stays as it was."""
+    random = Random(seed ^ 0x1D5)  # noqa: S311
+    if random.random() > 0.2:
+        return []
+    return [_fault(random, random.randrange(horizon), KAFKA_OTHERS) for _ in range(random.randrange(1, 6))]
 
 
 def _fault(random: Random, step: int, kind: str) -> Fault:

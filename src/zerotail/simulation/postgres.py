@@ -26,6 +26,7 @@ from zerotail.core.epoch import Lineage
 from zerotail.core.gate import GateAnswer
 from zerotail.core.identity import Lsn, SiteName, Timeline
 from zerotail.ports import Standing
+from zerotail.simulation.kafka import OURS
 
 SET, EXTEND = 0, 1
 Write = tuple[int, str, Any, Any]
@@ -119,6 +120,7 @@ class Server:
             self.system,
             dict(self.tables.get("rejoined", {})),
             self.life,
+            OURS,
         )
 
     @property

@@ -36,6 +36,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from zerotail.core.identity import Serial, SiteName
+from zerotail.core.installation import NO_MARK
 from zerotail.errors import Refused, Unavailable
 from zerotail.postgres.feed import FeedPlace, last_dense_serial, look_at_feeds, number_submissions
 from zerotail.postgres.feed_arrow import read_rows
@@ -43,7 +44,7 @@ from zerotail.postgres.owed import fullest_bytes
 from zerotail.postgres.transaction import Session
 
 SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
-RANGES = "producer int, partition int, first bigint, next_serial bigint, decided boolean"
+RANGES = "producer int, partition int, first bigint, next_serial bigint, decided boolean, mark bigint"
 _RANGE = pa.schema(
     [
         ("producer", pa.int32()),
@@ -51,6 +52,7 @@ _RANGE = pa.schema(
         ("first", pa.int64()),
         ("next_serial", pa.int64()),
         ("decided", pa.bool_()),
+        ("mark", pa.int64()),
     ]
 )
 NOBODY = 0
@@ -78,7 +80,9 @@ class InstructionSource(DataSource):
 class SerialRange(InputPartition):
     """What one task reads: serials from `first` up to but without `next_serial`."""
 
-    def __init__(self, producer: int, partition: int, first: int, next_serial: int, *, decided: bool) -> None:
+    def __init__(
+        self, producer: int, partition: int, first: int, next_serial: int, *, decided: bool, mark: int = NO_MARK
+    ) -> None:
         super().__init__(None)
         self.producer = producer
         self.partition = partition
@@ -86,6 +90,8 @@ class SerialRange(InputPartition):
         self.next_serial = next_serial
         self.decided = decided
         """Whether somebody has decided about it at the door."""
+        self.mark = mark
+        """What its records carry: of the installation whose rows were planned, before they are read."""
 
 
 class InstructionReader(DataSourceStreamReader):
@@ -106,6 +112,7 @@ class InstructionReader(DataSourceStreamReader):
         self._moved: dict[str, tuple[int, float, float]] = {}
         self._rehearsed = 0
         self._rehearse_at = 0.0
+        self._mark = NO_MARK
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self._limit)
@@ -191,6 +198,7 @@ class InstructionReader(DataSourceStreamReader):
         if not isinstance(seen, tuple):
             raise Unavailable("the database does not answer", code="ZT301")
         standing, places = seen
+        self._mark = standing.installation.mark
         live = self._site is None or standing.live_at(SiteName(self._site))
         if not live and not self._waiting:
             raise Refused(f"site {self._site} is not the active one", code="ZT461")
@@ -208,16 +216,15 @@ class InstructionReader(DataSourceStreamReader):
             if place != start.get(key) and place["next"] > place["first"]:
                 producer, partition = key.split("/")
                 decided = "decided" in place
-                ranges.append(
-                    SerialRange(int(producer), int(partition), place["first"], place["next"], decided=decided)
-                )
+                wanted = int(producer), int(partition), place["first"], place["next"]
+                ranges.append(SerialRange(*wanted, decided=decided, mark=self._mark))
         return ranges
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, SerialRange)  # noqa: S101 - planned above
         wanted = (partition.producer, partition.partition, partition.first, partition.next_serial)
         if self._ranges:
-            row = dict(zip(_RANGE.names, (*wanted, partition.decided), strict=True))
+            row = dict(zip(_RANGE.names, (*wanted, partition.decided, partition.mark), strict=True))
             yield pa.RecordBatch.from_pylist([row], _RANGE)
         else:
             yield from read_rows(self._dsn, *wanted)

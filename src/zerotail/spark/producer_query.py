@@ -108,7 +108,7 @@ def _sender_task(
                 open_worker(dsn, cluster)
             sent, unfit = 0, None
             for rows in read_rows(dsn, producer, partition, wanted["first"], wanted["next_serial"]):
-                task = _Task(dsn, cluster, routes[producer], producer, partition)
+                task = _Task(dsn, cluster, routes[producer], producer, partition, wanted["mark"])
                 some, unfit = _send_rows(task, rows, decided=wanted["decided"])
                 sent += some
                 if unfit is not None:
@@ -142,6 +142,8 @@ class _Task:
     route: Route
     producer: ProducerNumber
     partition: PartitionNumber
+    mark: int
+    """Of which installation the records are."""
 
     def unfit(self, serial: int, row: bytes, reason: str) -> Unfit:
         return Unfit(self.producer, self.partition, Serial(serial), digest_of(row), reason)
@@ -157,7 +159,7 @@ def _send_rows(task: _Task, rows: pa.RecordBatch, *, decided: bool) -> tuple[int
     count = len(records)
     if not count:
         return 0, unfit
-    batch = Batch([task.producer] * count, serials[:count], epochs[:count], digests, records)
+    batch = Batch([task.producer] * count, serials[:count], epochs[:count], digests, records, task.mark)
     answer = _sender(task.cluster).send(SendRecords(task.route.topic, task.partition, batch))
     if isinstance(answer, TooLarge):
         place = answer.place

@@ -140,7 +140,9 @@ def _ordered(places: Places, batches: Iterable[pa.RecordBatch], check_values: bo
     place = places[PartitionNumber(first.column("partition")[0].as_py())]
     recorded = read_recorded(place)
     payloads = (batch.drop_columns(["partition"]) for batch in chain([first], arriving))
-    restored = unbounded(recorded.journal.order, (Batch.within(payload, recorded.limits) for payload in payloads))
+    restored = unbounded(
+        recorded.journal.order, (Batch.within(payload, recorded.limits, recorded.installation) for payload in payloads)
+    )
     position = recorded.journal.order.first_position
     for batch in InOrder(restored, Proof(recorded.journal, values=check_values)):
         yield _rows(recorded, place.partition, position, batch.column(VALUE_NAME))
@@ -178,7 +180,7 @@ def _placed(places: Places, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
             recorded = read_recorded(places[partition])
             known[partition] = (recorded, _range_starts(recorded))
         recorded, ranges = known[partition]
-        batch = Batch.within(arrived.drop_columns(["partition"]), recorded.limits)
+        batch = Batch.within(arrived.drop_columns(["partition"]), recorded.limits, recorded.installation)
         positions = recorded.journal.order.positions(batch.producers, batch.serials)
         inside = (positions >= 0) & (positions != BEYOND)
         payload, positions = batch.payload.filter(pa.array(inside)), positions[inside]

@@ -15,6 +15,7 @@ from zerotail.config import Configuration
 from zerotail.core.epoch import topic_at, works_at
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, SiteName
+from zerotail.core.installation import UNMARKED
 from zerotail.errors import ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, claim_place
 from zerotail.kafka.log import admin_client, log_bounds, log_identity
@@ -80,7 +81,7 @@ class RunningStage:
         self._ended: End | ZerotailError | None = None
         self._looked = 0.0
         self._query: StreamingQuery | None = None
-        self._log = ""
+        self._log, self._installation = "", UNMARKED
         self._started = 0.0
         self._query_ends = Event()
         self._alone: dict[PartitionNumber, Alone] = {}
@@ -120,10 +121,11 @@ class RunningStage:
         }
         limit = self._configuration.spark.max_records_per_batch
         records = read_records(self._spark, self._settings.kafka, topic, starts, limit)
+        installation = next((place.standing for place in self._places.values()), prepared.standing).installation
         patience = min(_PATIENCE_SECONDS, self._part.handler_seconds)
-        task = StageTask(self._stages, self._settings, log, patience)
+        task = StageTask(self._stages, self._settings, log, installation, patience)
         alone = stage_query.Alone(self._alone.keys, self._send_away)
-        self._log, self._started = log, time.monotonic()
+        self._log, self._installation, self._started = log, installation, time.monotonic()
         self._query = start_stage_query(
             records, task, self._places, checkpoint, self._note, self._may_take, self._remember, alone
         )
@@ -181,6 +183,7 @@ class RunningStage:
                 return ended
             again |= place.stopped is not None and read.stopped is None
             again |= read.head.claim != place.head.claim
+            again |= read.standing.installation != self._installation
         return again
 
     def _is_far_behind(self) -> bool:
@@ -264,6 +267,7 @@ class RunningStage:
             "repeats": taken.repeats,
             "orphans": taken.orphans,
             "foreign": taken.foreign,
+            "other_installation": taken.strangers,
             "held": taken.held,
         }
         self._tell(partition, taken.unreadable, **counters)

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, TopicName
+from zerotail.core.installation import Installation
 from zerotail.core.record import DIGEST_BYTES, HEADER_NAME, decode_column
 from zerotail.errors import Refused, ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, take_batch
@@ -55,6 +56,8 @@ class StageTask:
     adapters: AdapterSettings
     log: str
     """Which log the offsets belong to."""
+    installation: Installation
+    """Whose records are not foreign."""
     patience_seconds: float = 0.5
     """So long others wait for a handler that is at one record."""
 
@@ -205,7 +208,7 @@ def _rehearsal_of(task: StageTask) -> Work:
         for batch in batches:
             if batch.num_rows:
                 with suppress(Refused):  # whoever takes it will say so
-                    batch_of(pa.Table.from_batches([batch]))
+                    batch_of(pa.Table.from_batches([batch]), task.installation)
                 partition = PartitionNumber(batch.column("partition")[0].as_py())
                 if partition in task.stages:
                     shared_adapters(task.adapters).carry_out(ReadHead(task.stages[partition].name, partition))
@@ -218,12 +221,12 @@ def _take(task: StageTask, partition: PartitionNumber, place: Place, table: pa.T
     """Take everything, or what lies in front of a record that this version cannot read."""
     unreadable = ""
     try:
-        batch = batch_of(table)
+        batch = batch_of(table, task.installation)
     except Refused:
         table, unreadable = _readable_part(table)
         if not table.num_rows:
             return Taken(place.head, 0, 0, 0, 0, 0, unreadable=unreadable)
-        batch = batch_of(table)
+        batch = batch_of(table, task.installation)
     hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
     story = take_batch(task.stages[partition], place, batch, hint, at)
     try:
@@ -246,9 +249,9 @@ def _readable_part(table: pa.Table) -> tuple[pa.Table, str]:
     return table, ""
 
 
-def batch_of(table: pa.Table) -> Batch:
+def batch_of(table: pa.Table, installation: Installation) -> Batch:
     """Records by column, as the stage's story takes them; the number 0 stands for a producer that is not ours."""
-    headers = decode_column(table.column("header"))
+    headers = decode_column(table.column("header"), installation)
     digests = headers.digests.tobytes()
     return Batch(
         headers.producers.tolist(),
@@ -256,4 +259,5 @@ def batch_of(table: pa.Table) -> Batch:
         headers.epochs.tolist(),
         [digests[place : place + DIGEST_BYTES] for place in range(0, len(digests), DIGEST_BYTES)],
         table.column("value").to_pylist(),
+        strangers=headers.strangers,
     )

@@ -25,6 +25,8 @@ from zerotail.status.values import (
 
 SILENT_SECONDS = 5.0
 """A process that has said nothing for longer may be gone."""
+OTHER_INSTALLATION = "other_installation"
+"""What a stage calls its count of records that another installation has written."""
 STALLED_AFTER_SECONDS = 60.0
 """For a stage that the configuration does not know."""
 
@@ -207,6 +209,9 @@ def _troubles(seen: Seen, stages: Sequence[StageStatus], expected: Expected) -> 
         yield f"{rows} set aside, and no stage gets them until somebody decides: {look}"
     for process in seen.books.processes if seen.books else ():
         name = f"{process.role} {process.name}" + ("" if process.partition is None else f"/{process.partition}")
+        if strangers := process.counters.get(OTHER_INSTALLATION):
+            records = "1 record" if strangers == 1 else f"{int(strangers):,} records"
+            yield f"{name} at {process.site} has left out {records} of another installation: who writes to its topic?"
         if process.doing == "stopped" and process.role != "stage":
             yield f"{name} at {process.site} has stopped: {process.reason or 'no reason given'}"
         elif process.role == "emitter" and process.doing == "waiting" and process.reason.startswith(OF_THE_RECEIVER):

@@ -12,6 +12,7 @@ import pytest
 
 from zerotail.core import record
 from zerotail.core.identity import Epoch, ProducerNumber, Serial
+from zerotail.core.installation import UNMARKED, Installation
 from zerotail.core.record import (
     NO_DIGEST,
     Header,
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.fast
 
 HEADER = Header(Epoch(257), ProducerNumber(2), Serial(41), bytes(range(8)))
 LARGEST = 2**63 - 1
+LARGEST_EPOCH = 2**56 - 1
+OURS = Installation(bytes.fromhex("a1b2c3d4") + bytes(12), accepts_unmarked=False)
 
 
 def headers(count: int) -> list[Header]:
@@ -77,14 +80,17 @@ def test_no_value_and_an_empty_value_have_different_digests() -> None:
     "header",
     [
         replace(HEADER, producer=ProducerNumber(0), epoch=Epoch(0), serial=Serial(1)),
-        replace(HEADER, producer=ProducerNumber(2**32 - 1), epoch=Epoch(LARGEST), serial=Serial(LARGEST)),
+        replace(HEADER, producer=ProducerNumber(2**32 - 1), epoch=Epoch(LARGEST_EPOCH), serial=Serial(LARGEST)),
+        replace(HEADER, epoch=Epoch(LARGEST_EPOCH), mark=2**32 - 1),
+        replace(HEADER, mark=1),
+        replace(HEADER, mark=1 << 24),
     ],
 )
 def test_the_smallest_and_largest_numbers_come_back(header: Header) -> None:
     assert decode(encode(header)) == header
-    assert rows_of(pa.array([encode(header)])) == [header]
+    assert rows_of(pa.array([encode(header)])) == [replace(header, mark=0)]
     digest = np.frombuffer(header.digest, dtype="<u8")
-    column = encode_column(header.epoch, header.producer, header.serial, digest)
+    column = encode_column(header.epoch, header.producer, header.serial, digest, header.mark)
     assert column.to_pylist() == [encode(header)]
 
 
@@ -96,8 +102,8 @@ def test_the_smallest_and_largest_numbers_come_back(header: Header) -> None:
             replace(HEADER, producer=ProducerNumber(2**32)),
             "producer number 4294967296; it must be 0 to 4294967295",
         ),
-        (replace(HEADER, epoch=Epoch(-1)), f"epoch -1; it must be 0 to {LARGEST}"),
-        (replace(HEADER, epoch=Epoch(LARGEST + 1)), f"epoch {LARGEST + 1}; it must be 0 to {LARGEST}"),
+        (replace(HEADER, epoch=Epoch(-1)), f"epoch -1; it must be 0 to {LARGEST_EPOCH}"),
+        (replace(HEADER, epoch=Epoch(2**56)), f"epoch {2**56}; it must be 0 to {LARGEST_EPOCH}"),
         (replace(HEADER, serial=Serial(0)), f"serial 0; it must be 1 to {LARGEST}"),
         (replace(HEADER, serial=Serial(LARGEST + 1)), f"serial {LARGEST + 1}; it must be 1 to {LARGEST}"),
     ],
@@ -128,11 +134,12 @@ def test_a_header_of_another_length_is_refused(length: int) -> None:
 @pytest.mark.parametrize(
     ("place", "data", "words"),
     [
-        (0, b"\x02", "version 2; this program reads version 1"),
-        (0, b"\x00", "version 0; this program reads version 1"),
-        (1, b"\x01", "reserved bytes 010000"),
-        (3, b"\xff", "reserved bytes 0000ff"),
-        (8, struct.pack("<Q", 2**63), f"epoch {2**63}; the largest is {LARGEST}"),
+        (0, b"\x03", "version 3; this program reads versions 1 and 2"),
+        (0, b"\x00", "version 0; this program reads versions 1 and 2"),
+        (0, b"\x02", "version 2 has no mark"),
+        (1, b"\x01", "mark 010000; version 1 has zeros there"),
+        (3, b"\xff", "mark 0000ff"),
+        (8, struct.pack("<Q", 2**56), f"epoch {2**56}; the largest is {LARGEST_EPOCH}"),
         (16, struct.pack("<Q", 0), f"serial 0; it must be 1 to {LARGEST}"),
         (16, struct.pack("<Q", 2**63), f"serial {2**63}; it must be 1 to {LARGEST}"),
     ],
@@ -147,6 +154,42 @@ def test_a_header_that_this_version_cannot_read_is_refused_and_never_taken_for_f
     for column in (pa.array([good, bad]), pa.array([None, good, bad, good])):
         with pytest.raises(Refused, match=words):
             decode_column(column)
+
+
+def test_the_mark_of_an_installation_stands_in_four_bytes_of_the_header() -> None:
+    data = encode(replace(HEADER, mark=OURS.mark))
+    assert data[:4] == b"\x02\xa1\xb2\xc3"
+    assert data[15:16] == b"\xd4"
+    assert data[4:15] == encode(HEADER)[4:15]
+    assert decode(data).mark == OURS.mark
+
+
+@pytest.mark.parametrize(
+    ("installation", "kept", "strangers"),
+    [
+        (None, [0, 1, 2, 3, 5], 0),
+        (OURS, [1, 5], 3),
+        (replace(OURS, accepts_unmarked=True), [0, 1, 5], 2),
+        (UNMARKED, [0], 4),
+    ],
+)
+def test_a_record_of_another_installation_is_foreign_and_counted(
+    installation: Installation | None, kept: list[int], strangers: int
+) -> None:
+    marks = [0, OURS.mark, OURS.mark ^ 1, OURS.mark ^ 1 << 31, None, OURS.mark]
+    sent = [None if mark is None else replace(one, mark=mark) for one, mark in zip(headers(6), marks, strict=True)]
+    column = pa.array([None if one is None else encode(one) for one in sent], pa.binary())
+    for found in (decode_column(column, installation), decode_column(pa.chunked_array([column]), installation)):
+        assert np.flatnonzero(found.own).tolist() == kept
+        assert found.strangers == strangers
+        for row, one in enumerate(sent):
+            epoch, serial = (one.epoch, one.serial) if one is not None and row in kept else (0, 0)
+            assert (found.epochs[row], found.serials[row]) == (epoch, serial)
+            if one is not None and installation is not None:
+                assert installation.owns(one.mark) == (row in kept)
+    unreadable = pa.array([*column.to_pylist(), b"\x07" + encode(HEADER)[1:]])
+    with pytest.raises(Refused, match="version 7"):
+        decode_column(unreadable, installation)
 
 
 def test_an_unknown_version_says_what_to_look_at_next() -> None:
@@ -262,7 +305,7 @@ def test_a_column_holds_exactly_as_many_headers_as_it_can(monkeypatch: pytest.Mo
 
 
 def test_a_wrong_serial_is_named_even_beside_the_largest_epoch() -> None:
-    data = encode(replace(HEADER, epoch=Epoch(LARGEST)))
+    data = encode(replace(HEADER, epoch=Epoch(LARGEST_EPOCH)))
     with pytest.raises(Refused, match="header has serial 0"):
         decode(data[:16] + bytes(8) + data[24:])
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from support.disasters import EPOCH, Name, make_day, refill_by_others, value_of
+from zerotail.core.installation import UNMARKED
 from zerotail.core.record import digest_column, encode_column
 from zerotail.errors import Broken, Refused
 from zerotail.spark import restoring
@@ -17,7 +18,7 @@ from zerotail.spark import restoring
 pytestmark = pytest.mark.fast
 
 DAY = make_day(5, 900, producers=3)
-RECORDED = SimpleNamespace(journal=DAY.journal, limits={EPOCH: None})
+RECORDED = SimpleNamespace(journal=DAY.journal, limits={EPOCH: None}, installation=UNMARKED)
 PLACES: Any = {0: None}
 LOG = refill_by_others(4, DAY.taken, repeats=0.3)
 BY_PLACE = [(name, "ascending") for name in ("partition", "range", "position")]

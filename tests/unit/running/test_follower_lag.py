@@ -22,6 +22,7 @@ from zerotail.core.identity import (
     StageName,
     TopicName,
 )
+from zerotail.core.installation import UNMARKED
 from zerotail.core.record import digest_of
 from zerotail.failover.follow import Followed, append_missing
 from zerotail.flow.stage import Stage
@@ -55,13 +56,13 @@ def journal(*decided_at: int, first: int = 0) -> ports.JournalRead:
             hint=None,
         )
         segments.append(segment)
-    standing: Any = None
+    standing: Any = SimpleNamespace(installation=UNMARKED)
     return ports.JournalRead(standing, head, segments[first:], [[b"x"]] * (len(segments) - first), Position(first))
 
 
 def told(*answers: Any) -> Followed:
     """What a pass of the follower comes to when it gets these answers."""
-    story, left, answer = append_missing(STAGE, TopicName("payments")), list(answers), None
+    story, left, answer = append_missing(STAGE, TopicName("payments"), UNMARKED), list(answers), None
     while True:
         try:
             story.send(answer)

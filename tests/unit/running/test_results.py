@@ -45,7 +45,9 @@ HEAD = Head(
 POISON = Poison(ProducerNumber(1), Serial(5), Position(41), bytes(range(8)), "TypeError: 'é'")
 
 
-@pytest.mark.parametrize("outcome", [None, *End, Taken(HEAD, 1, 2, 3, 4, 5), Taken(HEAD, 1, 0, 0, 0, 0, POISON, "x")])
+@pytest.mark.parametrize(
+    "outcome", [None, *End, Taken(HEAD, 1, 2, 3, 4, 5), Taken(HEAD, 1, 0, 0, 0, 0, POISON, 3, "x")]
+)
 def test_outcomes_arrive_as_they_were(outcome: Taken | End | None) -> None:
     assert unpack_outcome(pack_outcome(outcome)) == outcome
 

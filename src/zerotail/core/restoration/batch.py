@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from zerotail.core.admission import Limits, within_cuts
 from zerotail.core.identity import Offset
+from zerotail.core.installation import Installation
 from zerotail.core.order import Numbers
 from zerotail.core.record import HEADER_NAME, decode_column
 
@@ -39,7 +40,14 @@ class Batch:
     """How many rows without a header of ours were left out."""
 
     @classmethod
-    def of(cls, payload: pa.RecordBatch, *, header: str = HEADER_NAME, offset: str = OFFSET_NAME) -> Batch:
+    def of(
+        cls,
+        payload: pa.RecordBatch,
+        installation: Installation | None = None,
+        *,
+        header: str = HEADER_NAME,
+        offset: str = OFFSET_NAME,
+    ) -> Batch:
         """The batch of a payload that has a column of headers and one of offsets.
 
         >>> from zerotail.core.record import encode_column
@@ -48,7 +56,7 @@ class Batch:
         >>> batch.serials.tolist(), batch.offsets.tolist()
         ([1, 2], [7, 8])
         """
-        headers = decode_column(payload.column(header))
+        headers = decode_column(payload.column(header), installation)
         offsets = payload.column(offset).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         if headers.own.all():
             return cls(payload, headers.producers, headers.serials, offsets)
@@ -62,13 +70,13 @@ class Batch:
         )
 
     @classmethod
-    def within(cls, payload: pa.RecordBatch, limits: Limits) -> Batch:
+    def within(cls, payload: pa.RecordBatch, limits: Limits, installation: Installation | None = None) -> Batch:
         """The same without records of another history, which are counted as foreign."""
-        found = decode_column(payload.column(HEADER_NAME))
+        found = decode_column(payload.column(HEADER_NAME), installation)
         kept = ~found.own | within_cuts(found.producers, found.serials, found.epochs, limits)
         if kept.all():
-            return cls.of(payload)
-        batch = cls.of(payload.filter(pa.array(kept)))
+            return cls.of(payload, installation)
+        batch = cls.of(payload.filter(pa.array(kept)), installation)
         orphans = len(kept) - int(np.count_nonzero(kept))
         return cls(batch.payload, batch.producers, batch.serials, batch.offsets, batch.foreign + orphans)
 

@@ -26,8 +26,8 @@ def _() -> list[Patch]:
             zip(batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True),
             key=lambda row: (-row[0], row[1]),
         )
-        columns: list[Any] = [list(column) for column in zip(*rows, strict=True)]
-        return ports.Batch(*columns)
+        producers, serials, epochs, digests, values = zip(*rows, strict=True)
+        return ports.Batch(producers, serials, epochs, digests, values, batch.mark)
 
     return [(follow, "records_behind", by_producer)]
 

@@ -13,6 +13,7 @@ from typing import Any
 from zerotail import ports
 from zerotail.core import admission
 from zerotail.core.admission import Admission, Arrivals
+from zerotail.core.installation import Installation
 from zerotail.flow import produce, stage
 from zerotail.simulation import parts
 from zerotail.simulation import plan as plans
@@ -70,6 +71,19 @@ def _() -> list[Patch]:
         return replace(found, accepted=sorted([*found.accepted, *taken]))
 
     return [_admit(change)]
+
+
+@bug(
+    "installation-ignored",
+    "a record of another installation is taken for one of its own",
+    "S2",
+    "S12",
+    "S10",
+    "S4",
+    where={"more_faults": (plans.KAFKA_OTHERS,) * 8, "spacing": 11},
+)
+def _() -> list[Patch]:
+    return [(Installation, "owns", lambda _, __: True)]
 
 
 @bug(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from support.kafka_faults import Kept, TopicAtSite, wipe_kafka
 from support.running import Running, trickle
-from zerotail.core.record import HEADER_BYTES, HEADER_NAME
+from zerotail.core.identity import Serial
+from zerotail.core.installation import NO_MARK, Installation
+from zerotail.core.record import HEADER_BYTES, HEADER_NAME, Header, digest_of, encode
 from zerotail.deadline import Deadline
 from zerotail.lab.receiver import ReceiverControl
 
@@ -109,6 +113,28 @@ def test_foreign_records_are_dropped_and_counted(system: Running) -> None:
     system.require_exactly_once()
     shown = sum(word["counters"]["foreign"] for word in system.words("stage").values())
     assert shown == before + len(strangers)
+
+
+def test_records_of_another_installation_are_left_out_counted_and_named(system: Running) -> None:
+    """They bear the very numbers that come next here, as those of a former life do."""
+    topic = topic_of(system)
+    ((number, epoch, identity),) = system.sql(
+        "select producer, (select max(epoch) from zerotail.epoch), (select identity from zerotail.installation) "
+        "from zerotail.producer where name = %s",
+        f"cards-{system.name}",
+    )
+    before = system.counted("stage", "other_installation")
+    value = b'{"account": "phantom", "amount": 1000000}'
+    header = Header(epoch, number, Serial(system.inserted["cards", 0] + 1), digest_of(value))
+    marks = [NO_MARK, Installation(bytes(identity)).mark ^ 1]
+    topic.write([Kept(0, value, [(HEADER_NAME, encode(replace(header, mark=mark)))]) for mark in marks])
+    system.wait("they are counted", lambda: system.counted("stage", "other_installation") == before + len(marks))
+    system.insert(20)
+    system.wait_until_all_arrived()
+    system.require_exactly_once()
+    assert system.sql("select from zerotail.state where key = 'phantom'") == []
+    (trouble,) = [one for one in system.status()["troubles"] if "another installation" in one]
+    assert f"stage {system.stage_name}/0 at east has left out {before + len(marks)} records" in trouble
 
 
 def test_a_record_that_this_version_cannot_read_stops_its_partition_and_no_other(system: Running) -> None:

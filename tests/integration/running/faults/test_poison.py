@@ -13,6 +13,7 @@ from support.kafka_faults import Kept, TopicAtSite
 from support.running import Running
 from zerotail.config import load
 from zerotail.core.identity import Epoch, ProducerNumber, Serial
+from zerotail.core.installation import Installation
 from zerotail.core.poison import Remedy
 from zerotail.core.record import HEADER_NAME, Header, digest_of, encode
 from zerotail.deadline import Deadline
@@ -75,7 +76,8 @@ def test_a_record_with_other_bytes_than_were_sent_is_never_applied(system: Runni
     )
     serial = system.inserted.get(("cards", 0), 0) + 1
     sent, changed = (json.dumps({"account": "account 1", "amount": amount}).encode() for amount in (1, 1000))
-    header = encode(Header(Epoch(epoch), ProducerNumber(number), Serial(serial), digest_of(sent)))
+    mark = Installation(bytes(system.sql("select identity from zerotail.installation")[0][0])).mark
+    header = encode(Header(Epoch(epoch), ProducerNumber(number), Serial(serial), digest_of(sent), mark))
     topic = TopicAtSite(system.lab, system.topic, system.partitions)
     topic.write([Kept(0, changed, [(HEADER_NAME, header)])])
 
