@@ -53,10 +53,11 @@ def operator_of(path: str | None, state: str | None) -> Operator:
     # What is appended to a topic went through a transform; what is rebuilt goes through a handler.
     configuration = load_with_code(path)
     folder = Path(state) if state else state_folder(configuration.name, os.environ)
-    return Operator(configuration, Notebook(folder), _user())
+    return Operator(configuration, Notebook(folder), user_name())
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Who types."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

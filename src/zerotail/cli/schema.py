@@ -37,8 +37,18 @@ def show(as_json: bool) -> None:
 @command.command("apply", epilog="Example:  zerotail schema apply --site east --first-epoch")
 @database_options
 @click.option("--first-epoch", is_flag=True, help="Let this site begin as the active one, if nothing has begun yet.")
+@click.option("--restored", is_flag=True, help="Say that the tables were loaded from a dump: they begin a new life.")
+@click.option("--confirm", metavar="SITE", help="With --restored: the site's name, as it would be typed when asked.")
 @json_option
-def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bool, as_json: bool) -> None:
+def apply(
+    config: str | None,
+    site: str | None,
+    dsn: str | None,
+    first_epoch: bool,
+    restored: bool,
+    confirm: str | None,
+    as_json: bool,
+) -> None:
     """Run every file against a primary, each in a transaction of its own. Running them again changes nothing."""
     import time
 
@@ -46,13 +56,17 @@ def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bo
     from zerotail.postgres.connection import session
     from zerotail.postgres.schema import apply_schema
 
-    if first_epoch and dsn is not None:
-        raise Misused("--first-epoch needs a configuration: an epoch has the number of its site.")
+    if (first_epoch or restored) and dsn is not None:
+        what = "--restored" if restored else "--first-epoch"
+        raise Misused(f"{what} needs a configuration: an epoch has the number of its site.")
     database = chosen_database(config, site, dsn)
     began, warnings = time.monotonic(), list[str]()
     with session(database.dsn, Deadline.after(ANSWER_SECONDS)) as connection:
         names = apply_schema(connection, warnings.append)
-        opened = None if dsn is not None else _begin(connection, config, database.name, first_epoch=first_epoch)
+        opened = _begin_anew(connection, database.name, confirm) if restored else None
+        _require_home(connection)
+        if dsn is None and not restored:
+            opened = _begin(connection, config, database.name, first_epoch=first_epoch)
         installation = _identity(connection)
     seconds = time.monotonic() - began
     if as_json:
@@ -70,7 +84,49 @@ def apply(config: str | None, site: str | None, dsn: str | None, first_epoch: bo
     if first_epoch:
         begun = f"{database.name} is the active site, in epoch {opened}"
         lines.append("something has begun already: no epoch was opened" if opened is None else begun)
+    if restored:
+        begun = (
+            f"{database.name} is the active site of a new installation, in epoch {opened}; the old records are foreign"
+        )
+        lines.append("the tables lie where they always lay: nothing was changed" if opened is None else begun)
     print_answer("\n".join(lines))
+
+
+def _begin_anew(connection: Connection, site: str, confirm: str | None) -> int | None:
+    """Let restored tables begin a new life, once somebody has typed the site's name."""
+    import sys
+
+    from zerotail.cli.act_options import user_name
+    from zerotail.core.identity import SiteName
+    from zerotail.errors import Refused
+    from zerotail.postgres.installation import is_at_home
+    from zerotail.postgres.restored import begin_anew
+
+    if is_at_home(connection):
+        return None
+    line = f"zerotail schema apply --restored --site {site}"
+    typed = confirm
+    if typed is None:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise Refused(
+                "`schema apply --restored` needs --confirm where nobody can be asked.",
+                code="ZT452",
+                why="Whatever came after the dump is given up: the new installation takes it for foreign.",
+                tries=(f"{line} --confirm {site}",),
+            )
+        typed = click.prompt(f"Whatever came after the dump is given up. Type {site} to go on", err=True)
+    if typed != site:
+        raise Refused(f"{typed!r} is not {site}; no new life has begun.", code="ZT453", tries=(line,))
+    begun = begin_anew(connection, SiteName(site), user_name())
+    return None if begun is None else begun[1]
+
+
+def _require_home(connection: Connection) -> None:
+    """`Refused` where the tables were loaded from a dump, and nobody says so."""
+    from zerotail.postgres.installation import is_at_home, refusal
+
+    if not is_at_home(connection):
+        raise refusal()
 
 
 def _identity(connection: Connection) -> str:

@@ -27,7 +27,7 @@ from zerotail.core.identity import (
 from zerotail.core.installation import UNMARKED, Installation
 from zerotail.ports import BeginLife, ChangeEpoch, Done, OpenEpoch, PositionRead, Standing
 from zerotail.postgres.connection import Connection, one_row
-from zerotail.postgres.installation import store_installation
+from zerotail.postgres.installation import require_home, store_installation
 from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_epoch_row
 from zerotail.postgres.position import read_position
 from zerotail.postgres.promotion import current_timeline
@@ -50,6 +50,8 @@ select (select system_identifier from pg_control_system()),
        (select json_object_agg(rejoined.site, rejoined.epoch) from zerotail.rejoined),
        (select case when pg_is_in_recovery() then null else zerotail.life_in_force()::text end),
        (select identity from zerotail.installation), (select accepts_unmarked from zerotail.installation),
+       (select home from zerotail.installation),
+       (select oid from pg_database where datname = current_database()), 'zerotail.installation'::regclass::oid,
        epoch, site, timeline, durability, phase, cut::text, cause, operator
   from zerotail.epoch order by epoch
 """
@@ -95,9 +97,10 @@ def read_standing(connection: Connection) -> Standing:
     rows = connection.execute(_STANDING.encode()).fetchall()
     if not rows:
         raise Declined(NO_EPOCH)
-    system, timeline, rejoined, life, identity, accepts_unmarked = rows[0][:6]
+    system, timeline, rejoined, life, identity, accepts_unmarked, home, *place = rows[0][:9]
+    require_home(home, system, *place)
     return Standing(
-        Lineage(tuple(_epoch_row(row[6:]) for row in rows)),
+        Lineage(tuple(_epoch_row(row[9:]) for row in rows)),
         None if timeline is None else Timeline(timeline),
         int(system),
         {SiteName(site): Epoch(epoch) for site, epoch in (rejoined or {}).items()},
@@ -231,7 +234,7 @@ def open_epoch(connection: Connection, effect: OpenEpoch) -> Done:
             standing.timeline,
             effect.durability.value,
             Phase.OPENED.value,
-            Jsonb(_encode_cut(observe_cut(connection))),
+            Jsonb(encode_cut(observe_cut(connection))),
             effect.cause,
             effect.operator,
         ),
@@ -277,7 +280,8 @@ def observe_cut(connection: Connection) -> Cut:
     )
 
 
-def _encode_cut(cut: Cut) -> dict[str, Any]:
+def encode_cut(cut: Cut) -> dict[str, Any]:
+    """A cut as it is stored."""
     return {
         "serials": [[producer, partition, serial] for (producer, partition), serial in sorted(cut.serials.items())],
         "heads": [

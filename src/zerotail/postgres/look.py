@@ -23,7 +23,7 @@ from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection, connect, one_row, snapshot
 from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
 from zerotail.postgres.gate import ask_standby
-from zerotail.postgres.installation import read_installation
+from zerotail.postgres.installation import is_at_home, read_installation
 from zerotail.postgres.owed import Backlog, read_backlogs
 from zerotail.postgres.position import read_position
 from zerotail.postgres.process import ProcessSeen, read_reports
@@ -193,6 +193,8 @@ class Books:
     """The identity of the installation; empty where there is none yet."""
     epochs: frozenset[int] = frozenset()
     """All that the database knows."""
+    restored: bool = False
+    """Whether the tables were loaded from a dump, and nobody has said so yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +312,7 @@ def _read_books(connection: Connection) -> Books:
         tuple(StandsSeen(*row) for row in connection.execute(_AT_THE_DOOR.encode())),
         read_installation(connection).name,
         frozenset(number for (number,) in connection.execute(b"select epoch from zerotail.epoch")),
+        not is_at_home(connection),
     )
 
 

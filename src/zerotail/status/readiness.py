@@ -57,7 +57,7 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
     active, other, epoch = seen.active, seen.other, seen.epoch
     if active is None or other is None or epoch is None:
         return "unknown", tuple(_why_nobody_is_active(seen))
-    reasons = [*_why_producers_stand(seen)]
+    reasons = [*_why_nothing_works(seen), *_why_producers_stand(seen)]
     if seen.exposed:
         reasons.append(f"{active.name} works without {other.name}, which may lack what was sent")
     if active.look is None:
@@ -81,6 +81,12 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
         return "ready", ()
     unknown = active.look is None and other.look is not None and not seen.exposed
     return "unknown" if unknown else "not ready", tuple(dict.fromkeys(reasons))
+
+
+def _why_nothing_works(seen: Seen) -> Iterator[str]:
+    if seen.books is not None and seen.books.restored and seen.active is not None:
+        line = f"zerotail schema apply --restored --site {seen.active.name}"
+        yield f"the tables were loaded from a dump, so nothing works with them until somebody says so: {line}"
 
 
 def _why_producers_stand(seen: Seen) -> Iterator[str]:

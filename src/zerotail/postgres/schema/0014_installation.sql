@@ -25,3 +25,23 @@ $$;
 
 revoke all on zerotail.installation from public;
 grant select on zerotail.installation to zerotail_writer, zerotail_reader, zerotail_operator, zerotail_truncator;
+
+-- Tables that were loaded from a dump take nothing in before somebody has said so (`schema apply --restored`): what came
+-- after the dump is still in topics and at receivers, under the numbers that would be given now.
+create or replace function zerotail.needs_its_home() returns trigger language plpgsql
+    security definer set search_path = pg_catalog as $$
+begin
+    if exists (select from zerotail.installation where split_part(home, '/', 3)::oid <> 'zerotail.installation'::regclass) then
+        raise exception 'the tables of this database were loaded from a dump, and nobody has said so yet'
+            using errcode = 'read_only_sql_transaction', hint = 'zerotail schema apply --restored --site S';
+    end if;
+    return null;
+end
+$$;
+
+create or replace trigger instruction_needs_its_home
+    before insert on zerotail.instruction for each statement execute function zerotail.needs_its_home();
+create or replace trigger submission_needs_its_home
+    before insert on zerotail.submission for each statement execute function zerotail.needs_its_home();
+create or replace trigger segment_needs_its_home
+    before insert on zerotail.segment for each statement execute function zerotail.needs_its_home();
