@@ -327,7 +327,14 @@ class BadDayAdapters(SiteAdapters):
                 effect.source, lambda source: (tail.survived_of(known, source), lineage.read_standing(source).lineage)
             )
             self._locked = tail.LockedDatabase(self._dsns[effect.site])
-            kept = self._locked.keep_tail(effect.site, survived, common, self._notes.folder, released=effect.released)
+            kept = self._locked.keep_tail(
+                effect.site,
+                survived,
+                common,
+                self._notes.folder,
+                released=effect.released,
+                known=lambda rows: self._known(effect.source, lambda source: tail.find_known(source, rows)),
+            )
             self._notes.kept(kept)
             return ports.Done(kept.position)
 

@@ -4,6 +4,10 @@ It was committed at a site that was lost, and never behind the gate, so nobody o
 active site lost it in a failover of its own, and an operator has accepted that. It is kept for audit, in a file with
 one JSON object per line, and never applied.
 
+What the surviving history has under the same identifier is not lost, and nobody may be told so. A row that waited to be
+numbered, and was numbered there, is no part of the tail; an instruction that was submitted again there is kept, since
+the segments beside it name its serial, but marked (`again`) and counted apart.
+
 1. What survived is written down in the cut of the first epoch that the replaced database does not know: whatever lies
    behind that cut is the tail. Without such an epoch the other database itself is the measure.
 2. Commits that still wait for the lost standby are invisible. Their sessions are ended first: the clients learn that
@@ -18,8 +22,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +61,18 @@ _INSTRUCTIONS = """
 select producer, partition, serial, id, value, submitted_at from zerotail.instruction
  where serial > coalesce((%s::jsonb ->> (producer || '/' || partition))::bigint, 0) order by producer, partition, serial
 """
+# Row by row, as in `feed.py`; a row that waits to be numbered there will be applied, too.
+_KNOWN = """
+select offered.place - 1
+  from unnest(%s::integer[], %s::integer[], %s::text[], %s::bytea[]) with ordinality
+       as offered (producer, partition, id, value, place)
+ where (select true from zerotail.instruction as known
+         where known.producer = offered.producer and known.id = offered.id
+           and known.partition = offered.partition and known.value = offered.value limit 1) is not null
+    or (select true from zerotail.submission as known
+         where known.producer = offered.producer and known.id = offered.id
+           and known.partition = offered.partition and known.value = offered.value limit 1) is not null
+"""
 _SUBMISSIONS = "select producer, partition, id, value, submitted_at from zerotail.submission order by producer, id"
 _SEGMENTS = """
 select stage, partition, segment, epoch, first_position, producers, counts, first_serials, record_order, decided_at,
@@ -76,6 +93,11 @@ _EPOCHS = (
 )
 
 
+Row = dict[str, Any]
+Known = Callable[[Sequence[Row]], set[int]]
+"""Which of these instructions or submissions the surviving history has, by their place."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tail:
     """What was kept of a replaced database, and where."""
@@ -90,12 +112,15 @@ class Tail:
     file: str
     released: bool = False
     """Whether it was behind the gate, so that it may have been sent."""
+    again: int = 0
+    """Instructions of it that the surviving history has, too: they were submitted again."""
 
     def told(self) -> str:
         """In one line."""
+        again = f" ({self.again} more were submitted again, and this history has them)" if self.again else ""
         said = "released and lost to this history" if self.released else "never applied"
         return (
-            f"kept of {self.site}, {said}: {self.instructions + self.submissions} instructions, "
+            f"kept of {self.site}, {said}: {self.instructions + self.submissions} instructions{again}, "
             f"{self.segments} segments, {self.messages} messages, in {self.file}"
         )
 
@@ -107,7 +132,16 @@ class LockedDatabase:
         self._dsn = dsn
         self._connection = connect(dsn, Deadline.after(_ANSWER_SECONDS), application="zerotail rejoin")
 
-    def keep_tail(self, site: str, survived: Cut, common: Lineage, folder: Path, *, released: bool = False) -> Tail:
+    def keep_tail(
+        self,
+        site: str,
+        survived: Cut,
+        common: Lineage,
+        folder: Path,
+        *,
+        released: bool = False,
+        known: Known = lambda _: set(),
+    ) -> Tail:
         """Write the tail behind `survived` to a new file; the tables stay locked."""
         connection = self._connection
         with translated(where(self._dsn)), cut_after(connection, 2 * _ANSWER_SECONDS):
@@ -121,7 +155,7 @@ class LockedDatabase:
             epoch, position = read_standing(connection).epoch, read_position(connection)
         with translated(where(self._dsn)), cut_after(connection, _TAIL_SECONDS):
             path = folder / f"tail-{site}-{epoch}-{position}.jsonl"
-            counts = _write(path, _rows(connection, survived, common))
+            counts = _write(path, _rows(connection, survived, common, known))
         return Tail(
             site,
             epoch,
@@ -132,6 +166,7 @@ class LockedDatabase:
             counts["messages"],
             str(path),
             released,
+            counts["again"],
         )
 
     def still_in(self, epoch: Epoch) -> bool:
@@ -171,20 +206,38 @@ def _lock(connection: Connection) -> None:
         raise Unavailable("somebody keeps writing to the database that is to be replaced.", code="ZT414")
 
 
-def _rows(connection: Connection, survived: Cut, common: Lineage) -> Iterator[dict[str, Any]]:
+def find_known(connection: Connection, rows: Sequence[Row]) -> set[int]:
+    """Which of these rows the database has under their identifiers, for the same partition and with the same bytes."""
+    connection.execute(b"set local enable_seqscan = off")
+    columns = [[row[name] for row in rows] for name in ("producer", "partition", "id", "value")]
+    return {place for (place,) in connection.execute(_KNOWN.encode(), columns).fetchall()}
+
+
+def _rows(connection: Connection, survived: Cut, common: Lineage, known_there: Known) -> Iterator[Row]:
     serials = json.dumps({f"{producer}/{partition}": last for (producer, partition), last in survived.serials.items()})
     heads = json.dumps({f"{head.stage}/{head.partition}": head.segment for head in survived.heads})
     known = {row.epoch for row in common.rows}
     for row in _named(connection, "epoch", _EPOCHS):
         if row["epoch"] not in known:
             yield row
-    yield from _named(connection, "instruction", _INSTRUCTIONS, serials)
-    yield from _named(connection, "submission", _SUBMISSIONS)
+    for row, again in _looked_up(_named(connection, "instruction", _INSTRUCTIONS, serials), known_there):
+        yield {**row, "again": True} if again else row
+    for row, again in _looked_up(_named(connection, "submission", _SUBMISSIONS), known_there):
+        if not again:
+            yield row
     yield from _named(connection, "segment", _SEGMENTS, heads)
     yield from _named(connection, "messages", _MESSAGES, heads)
 
 
-def _named(connection: Connection, kind: str, query: str, *parameters: str) -> Iterator[dict[str, Any]]:
+def _looked_up(rows: Iterator[Row], known: Known) -> Iterator[tuple[Row, bool]]:
+    """Each row, and whether the surviving history has it."""
+    while some := list(islice(rows, _ROWS_AT_ONCE)):
+        found = known(some)
+        for place, row in enumerate(some):
+            yield row, place in found
+
+
+def _named(connection: Connection, kind: str, query: str, *parameters: str) -> Iterator[Row]:
     with connection.cursor(f"tail_{kind}") as found:  # at the server: a site that was long alone has much
         found.itersize = _ROWS_AT_ONCE
         found.execute(query.encode(), parameters)
@@ -193,12 +246,12 @@ def _named(connection: Connection, kind: str, query: str, *parameters: str) -> I
             yield {"kind": kind, **dict(zip(names, row, strict=True))}
 
 
-def _write(path: Path, rows: Iterator[dict[str, Any]]) -> dict[str, int]:
+def _write(path: Path, rows: Iterator[Row]) -> dict[str, int]:
     """Write the rows, forced to disk; how many there are of each kind."""
-    counts = dict.fromkeys(("epoch", "instruction", "submission", "segment", "messages"), 0)
+    counts = dict.fromkeys(("epoch", "instruction", "again", "submission", "segment", "messages"), 0)
     with open_file(path, "w", encoding="utf-8") as file:
         for row in rows:
-            counts[row["kind"]] += row["count"] if row["kind"] == "messages" else 1
+            counts["again" if "again" in row else row["kind"]] += row["count"] if row["kind"] == "messages" else 1
             file.write(json.dumps(row, default=_text) + "\n")
         file.flush()
         os.fsync(file.fileno())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -13,12 +14,18 @@ import pytest
 from support.arena import Arena
 from support.flow import PATIENCE_SECONDS
 from support.sites import Sites, working_sites
+from zerotail.core.identity import PartitionNumber
 from zerotail.deadline import Deadline
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.postgres.connection import connect, one_row, session
+from zerotail.postgres.feed import number_submissions
 
 pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
+NUMBERED_ELSEWHERE = [f"numbered at west {number}" for number in range(7)]
+SUBMISSION = """
+insert into zerotail.submission (producer, partition, id, value) values (%s, 0, %s, '{"account": "a", "amount": 1}')
+"""
 LAST = "select coalesce(max(serial), 0) from zerotail.instruction where producer = %s and partition = 0"
 INSERT = """
 insert into zerotail.instruction (producer, partition, serial, id, value)
@@ -46,7 +53,15 @@ def waits_for(sites: Sites, site: str) -> str:
         return str(one_row(connection, "show synchronous_standby_names")[0])
 
 
+def submit_by_sql(sites: Sites, names: Sequence[str]) -> None:
+    """Rows without a serial at east, which wait there; west has them when their commit returns, unless it is lost."""
+    with connect(sites.dsn("east"), Deadline.after(PATIENCE_SECONDS)) as primary:
+        for name in names:
+            primary.execute(SUBMISSION, (sites.system.producers[0], name))
+
+
 def test_an_operator_takes_over(sites: Sites) -> None:
+    submit_by_sql(sites, NUMBERED_ELSEWHERE)
     assert kill_target(sites.lab, "east.postgres").bit
     report = sites.act("takeover", "--to", "west", confirm="west")
     assert report["site"] == "west"
@@ -58,8 +73,33 @@ def test_an_operator_keeps_the_tail_and_lets_commits_wait_again(sites: Sites) ->
     assert start_target(sites.lab, "east.postgres").bit
     sites.never_restarted("east")
     sites.insert("east", 3, "tail")
+    producer, first = sites.system.producers[0], PartitionNumber(0)
+    with connect(sites.dsn("east"), Deadline.after(PATIENCE_SECONDS)) as primary:
+        primary.execute("set synchronous_commit = local")
+        primary.execute(SUBMISSION, (producer, "at east only"))
+        (again,) = one_row(
+            primary,
+            "select id from zerotail.instruction where id like %s and producer = %s limit 1",
+            ("%/0/tail", producer),
+        )
+        (value,) = one_row(
+            primary, "select value from zerotail.instruction where id = %s and producer = %s", (again, producer)
+        )
+    with connect(sites.dsn("west"), Deadline.after(PATIENCE_SECONDS)) as primary:
+        with primary.transaction():
+            assert number_submissions(primary, producer, first, 100) == len(NUMBERED_ELSEWHERE)
+        (last,) = one_row(primary, LAST, (producer,))
+        primary.execute(
+            "insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, 0, %s, %s, %s)",
+            (producer, last + 1, again, value),
+        )
     report = sites.act("rejoin", "--site", "east", confirm="east")
-    assert report["tail"]["instructions"] == 3 * len(sites.system.producers) * sites.system.partitions
+    kept = report["tail"]
+    assert kept["instructions"] == 3 * len(sites.system.producers) * sites.system.partitions - 1
+    assert (kept["submissions"], kept["again"]) == (1, 1), "what is applied at west is not said to be lost"
+    lines = [json.loads(line) for line in Path(kept["file"]).read_text().splitlines()]
+    assert [line["id"] for line in lines if line["kind"] == "submission"] == ["at east only"]
+    assert [line["id"] for line in lines if line.get("again")] == [again]
     assert sites.standing("west") == (513, "live", "gated")
     assert waits_for(sites, "west") == "FIRST 1 (east)"
 
