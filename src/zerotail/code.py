@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import Any
 
 from zerotail.errors import Misused
+
+_OURS = Path(__file__).parent
+_INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def find_code_beside(file: str | Path) -> None:
@@ -35,3 +45,60 @@ def load_object(path: str, whose: str) -> Any:
             tries=["put the module beside the configuration file, or on PYTHONPATH"],
         ) from error
     return found
+
+
+def digest_of_code(objects: Iterable[Any]) -> str:
+    """A digest of the user's modules behind these objects: those they stand in, and all that these import (E4).
+
+    What is installed (Python's own modules, packages, zerotail itself) has versions of its own, and is left out.
+    """
+    found: dict[str, bytes] = {}
+    for one in objects:
+        _collect(getattr(one, "__module__", None) or type(one).__module__, found)
+    digest = sha256()
+    for name, source in sorted(found.items()):
+        digest.update(f"{name} {len(source)} ".encode() + source)
+    return digest.hexdigest()
+
+
+def _collect(name: str, found: dict[str, bytes]) -> None:
+    spec = None if name in found else _find_users(name)
+    if spec is None or spec.origin is None:
+        return
+    source = Path(spec.origin).read_bytes()
+    found[name] = source
+    for imported in _imported_by(source, spec):
+        _collect(imported, found)
+
+
+def _find_users(name: str) -> ModuleSpec | None:
+    """Where a module of the user's is; None for one that is installed, built in, or not there."""
+    try:
+        spec = sys.modules[name].__spec__ if name in sys.modules else find_spec(name)
+    except (ImportError, ValueError):
+        return None
+    if spec is None and name in sys.modules and (file := inspect.getsourcefile(sys.modules[name])):
+        spec = ModuleSpec(name, None, origin=file)  # a program that was started as one, or is being tried out
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        return None
+    file = str(Path(spec.origin).resolve())
+    return None if any(Path(file).is_relative_to(folder) for folder in (_OURS, *_INSTALLED)) else spec
+
+
+def _imported_by(source: bytes, spec: ModuleSpec) -> Iterator[str]:
+    package = spec.name if spec.submodule_search_locations is not None else spec.name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _with_parents(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module or ""
+            yield from _with_parents(base)
+            for alias in node.names:
+                yield f"{base}.{alias.name}"  # a module, or something in one
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    words = name.split(".")
+    for count in range(1, len(words) + 1):
+        yield ".".join(words[:count])

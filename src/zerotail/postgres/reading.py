@@ -212,6 +212,24 @@ def read_contents(
             yield row, content
 
 
+@dataclass(frozen=True, slots=True)
+class MadeBy:
+    """Segments of a stage that one version of its code made."""
+
+    version: str
+    first_segment: int
+    segments: int
+
+
+def read_versions(connection: Connection, stage: StageName) -> list[MadeBy]:
+    """Which versions made the segments of a stage."""
+    rows = connection.execute(
+        b"select version, min(segment), count(*) from zerotail.segment where stage = %s group by version order by 2, 1",
+        (stage,),
+    ).fetchall()
+    return [MadeBy(*row) for row in rows]
+
+
 def in_portions(rows: Iterable[SegmentRow]) -> Iterator[list[SegmentRow]]:
     """Segments by the handful: enough records to be worth a question, few enough to be held."""
     portion: list[SegmentRow] = []

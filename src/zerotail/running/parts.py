@@ -1,20 +1,20 @@
 """What a configuration asks a site to run: producers with their transforms, stages with their handlers.
 
 Handlers and transforms are the user's own code. It is found beside the configuration file, or wherever Python finds
-it. A stage's version is what its handler says of itself, else a digest of the file it was written in: with other code
-a new version begins at the next segment, and the journal says where.
+it. A stage's version is what its handler and the transforms of its producers say of themselves, else a digest of their
+code: with other code a new version begins at the next segment, and the journal says where.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from zerotail.code import load_object
+from zerotail.code import digest_of_code, load_object
 from zerotail.config import Configuration, TopicChannel
 from zerotail.core.identity import ChannelName, PartitionNumber, ProducerName, StageName, TopicName
 from zerotail.errors import Misused
@@ -127,11 +127,10 @@ def _stage(configuration: Configuration, name: StageName) -> StagePart:
     settings = configuration.stages[name]
     handler = load_handler(settings.handler, f"stage {name}")
     targets = targets_of(configuration, settings.emits)
+    version = version_of(handler, transforms_before(configuration, name))
     seconds = settings.handler_timeout.total_seconds()
     to_itself = channels_to_itself(configuration, name)
-    return StagePart(
-        name, settings.consumes, handler, version_of(handler), targets, int(settings.owed), seconds, to_itself
-    )
+    return StagePart(name, settings.consumes, handler, version, targets, int(settings.owed), seconds, to_itself)
 
 
 def channels_to_itself(configuration: Configuration, stage: StageName) -> frozenset[ChannelName]:
@@ -179,12 +178,32 @@ def targets_of(configuration: Configuration, channels: Iterable[ChannelName]) ->
     }
 
 
-def version_of(handler: Handler) -> str:
-    """What a handler calls its version, else a digest of the file it stands in."""
+def transforms_before(configuration: Configuration, stage: StageName) -> list[Transform]:
+    """The transforms of the producers whose records a stage takes: what it applies depends on them, too."""
+    topic = configuration.stages[stage].consumes
+    before = [(name, one.transform) for name, one in sorted(configuration.producers.items()) if one.topic == topic]
+    return [load_object(path, f"producer {name}") for name, path in before if path is not None]
+
+
+def version_of(handler: Handler, transforms: Sequence[Transform] = ()) -> str:
+    """What handler and transforms call their versions; for those that say nothing, a digest of their code."""
+    code = (handler, *transforms)
+    said = [str(version) for one in code if (version := getattr(one, "version", None)) is not None]
+    silent = [one for one in code if getattr(one, "version", None) is None]
+    return "+".join([*said, *([digest_of_code(silent)[:_VERSION_LENGTH]] if silent else [])])
+
+
+def versions_of(configuration: Configuration, stage: StageName) -> tuple[str, str]:
+    """By which versions in the journal today's code of a stage is meant: that of today, and that which releases before
+    would have noted, which looked at the handler's own file only.
+    """
+    handler = load_handler(configuration.stages[stage].handler, f"stage {stage}")
+    return version_of(handler, transforms_before(configuration, stage)), _version_of_before(handler)
+
+
+def _version_of_before(handler: Handler) -> str:
     said = getattr(handler, "version", None)
     if said is not None:
         return str(said)
     source = inspect.getsourcefile(type(handler))
-    if source is None:
-        return "unknown"
-    return sha256(Path(source).read_bytes()).hexdigest()[:_VERSION_LENGTH]
+    return "unknown" if source is None else sha256(Path(source).read_bytes()).hexdigest()[:_VERSION_LENGTH]
