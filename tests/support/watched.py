@@ -23,6 +23,17 @@ from zerotail.postgres.site import store_numbers
 CARDS = ProducerNumber(1)
 
 
+SHOP = """
+class Settle:
+    def keys(self, record):
+        return []
+
+    def apply(self, record, state, given):
+        return []
+"""
+"""The code beside the configuration: a handler that has nothing to do."""
+
+
 @dataclass(frozen=True)
 class Watched:
     """What `zerotail status` is pointed at."""
@@ -82,6 +93,7 @@ def make_watched(lab: Layout, folder: Path, *, stalled_after: str = "60s") -> Wa
         "producers": {"cards": {"topic": "payments"}},
         "stages": {stage: {"consumes": "payments", "handler": "shop:Settle", "stalled_after": stalled_after}},
     }
+    (folder / "shop.py").write_text(SHOP)
     config = folder / "zerotail.yaml"
     config.write_text(json.dumps(content))
     return Watched(lab, config, east)

@@ -33,9 +33,9 @@ def command(config: str | None, site: str | None, watch: bool, as_json: bool) ->
     Looking changes nothing and takes two seconds at most, whoever is dead. Exits with 0 when the answer is yes, with 1
     when it is no or unknown, with 4 when neither site's database answered.
     """
-    from zerotail.config import load
+    from zerotail.cli.configured import load_with_code
 
-    configuration = load(config)
+    configuration = load_with_code(config)
     if site is not None:
         configuration.require_site(site)
     if watch:

@@ -11,7 +11,7 @@ Every age is measured against the database's own clock.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -62,7 +62,13 @@ select head.stage, head.partition, head.segment, head.next_position,
        extract(epoch from clock_timestamp() - to_timestamp(head.decided_at / 1e6))::float8,
        coalesce(waiting.count, 0)::bigint,
        extract(epoch from clock_timestamp() - waiting.oldest)::float8,
-       coalesce(recent.rate, 0)::float8
+       coalesce(recent.rate, 0)::float8,
+       array(select version from (
+                 (select version from zerotail.segment where segment.stage = head.stage
+                     and segment.partition = head.partition order by segment limit 1)
+                 union
+                 (select version from zerotail.segment where segment.stage = head.stage
+                     and segment.partition = head.partition order by segment desc limit 1)) as ends)
   from zerotail.head
  cross join lateral (
        select sum(one.count) as count, min(one.oldest) as oldest from (
@@ -151,6 +157,8 @@ class HeadSeen:
     oldest_seconds: float | None
     """Age of the oldest that waits; None when nothing does, or nobody knows its age."""
     records_per_second: float
+    versions: tuple[str, ...] = ()
+    """Of the code that made its first and its last segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +310,7 @@ def _read_books(connection: Connection) -> Books:
     epoch = connection.execute(_EPOCH.encode()).fetchone()
     return Books(
         None if epoch is None else EpochSeen(*epoch),
-        tuple(HeadSeen(*row) for row in connection.execute(_HEADS.encode())),
+        tuple(replace(HeadSeen(*row), versions=tuple(row[-1])) for row in connection.execute(_HEADS.encode())),
         tuple(read_backlogs(connection)),
         tuple(read_open_doubts(connection)),
         tuple(RequestSeen(*row) for row in connection.execute(_REQUESTS.encode())),

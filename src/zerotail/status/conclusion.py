@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -41,6 +41,10 @@ class Expected:
     holds_when_exposed: bool
     promotes: bool = True
     """Whether a takeover promotes by `pg_promote`."""
+    broken_code: tuple[str, ...] = ()
+    """Why handlers or transforms cannot be loaded where the question was asked."""
+    replays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of stages whose state a takeover makes anew: the versions that today's code is meant by, today's first."""
 
 
 def conclude(
@@ -55,6 +59,8 @@ def conclude(
         next((site for site in sites if site.name == name), None),
         next((site for site in sites if name and site.name != name), None),
         expected.promotes,
+        expected.broken_code,
+        expected.replays,
     )
     stages = tuple(_stages(seen, expected, at))
     answer, reasons = judge(seen)

@@ -10,7 +10,9 @@ Such a thread ends by itself within seconds, and what it finds then is thrown aw
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
@@ -117,12 +119,33 @@ def _ask_gate(configuration: Configuration, sites: list[SiteAnswers]) -> GateLoo
 
 def _expected(configuration: Configuration) -> Expected:
     stages = configuration.stages
+    broken, replays = _look_at_code(configuration)
     return Expected(
         {name: configuration.topics[stage.consumes].partitions for name, stage in stages.items()},
         {name: stage.stalled_after.total_seconds() for name, stage in stages.items()},
         configuration.takeover.exposed == "hold",
         configuration.takeover.promote is None,
+        broken,
+        replays,
     )
+
+
+def _look_at_code(configuration: Configuration) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """What a takeover would meet of the user's code here: what cannot be loaded, and versions for what is replayed."""
+    from zerotail.running.parts import versions_of
+
+    broken: dict[str, None] = {}
+    replays: dict[str, tuple[str, ...]] = {}
+    with redirect_stdout(sys.stderr):  # whatever modules print when they are imported is no part of the answer
+        for name, stage in configuration.stages.items():
+            try:
+                versions = versions_of(configuration, name)
+            except ZerotailError as error:
+                broken[error.message.rstrip(".")] = None
+            else:
+                if stage.state == "replay":
+                    replays[name] = versions
+    return tuple(broken), replays
 
 
 def _short(message: str) -> str:

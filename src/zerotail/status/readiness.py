@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from zerotail.core.epoch import Durability, Phase
@@ -30,6 +30,10 @@ class Seen:
     """Where a takeover would go."""
     promotes: bool = True
     """Whether a takeover promotes by `pg_promote`, and not by a command of the user's own."""
+    broken_code: tuple[str, ...] = ()
+    """Why handlers or transforms cannot be loaded."""
+    replays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of stages whose state a takeover makes anew: the versions that today's code is meant by, today's first."""
 
     @property
     def books(self) -> Books | None:
@@ -77,6 +81,7 @@ def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
     if isinstance(other.brokers, Unanswered) or other.brokers == 0:
         reasons.append(f"no Kafka broker of {other.name} answers")
     reasons += _why_acts_are_refused(seen)
+    reasons += [*seen.broken_code, *_why_a_replay_would_end(seen, other.name)]
     if not reasons:
         return "ready", ()
     unknown = active.look is None and other.look is not None and not seen.exposed
@@ -95,6 +100,15 @@ def _why_producers_stand(seen: Seen) -> Iterator[str]:
     for one in seen.books.stands:
         row = f"producer {one.producer} stands at serial {one.serial} of partition {one.partition}"
         yield f"{row}: {one.reason}; zerotail poison list --site {seen.teller.name}"
+
+
+def _why_a_replay_would_end(seen: Seen, target: str) -> Iterator[str]:
+    for head in seen.books.heads if seen.books else ():
+        today = seen.replays.get(head.stage, head.versions)
+        others = sorted(set(head.versions) - set(today))
+        if others:
+            made = f"segments of stage {head.stage} were made by version {' and '.join(others)}"
+            yield f"{made}, its code is {today[0]}, and a takeover replays them: zerotail takeover plan --to {target}"
 
 
 def _why_commits_are_not_safe(primary: DatabaseLook, active: str, other: str) -> Iterator[str]:

@@ -112,6 +112,28 @@ def test_ready_says_that_whoever_asks_could_take_over_now() -> None:
     assert concluded(west=west, expected=replace(EXPECTED, promotes=False)).answer == "ready"
 
 
+def test_ready_says_that_the_code_is_there_and_could_be_replayed() -> None:
+    status = concluded(expected=replace(EXPECTED, broken_code=("shop:Settle of stage settle cannot be loaded",)))
+    assert (status.answer, status.reasons) == ("not ready", ("shop:Settle of stage settle cannot be loaded",))
+
+    def of(made_by: tuple[str, ...], today: tuple[str, str]) -> Status:
+        heads = (replace(HEAD, versions=made_by),)
+        books = replace(BOOKS, heads=heads)
+        expected = replace(EXPECTED, replays={"settle": today})
+        return concluded(replace(PRIMARY, books=books), replace(STANDBY, books=books), expected=expected)
+
+    for made_by in [(), ("new",), ("old",), ("new", "old")]:
+        assert of(made_by, ("new", "old")).answer == "ready"
+    status = of(("new", "other"), ("new", "old"))
+    assert (status.answer, status.reasons) == (
+        "not ready",
+        (
+            "segments of stage settle were made by version other, its code is new, and a takeover replays them: "
+            "zerotail takeover plan --to west",
+        ),
+    )
+
+
 def test_what_waits_behind_a_closed_gate_is_counted() -> None:
     zero, seven = EmissionNumber(0), EmissionNumber(7)
     names = (StageName("settle"), ChannelName("bank"), PartitionNumber(0), PartitionNumber(0))
