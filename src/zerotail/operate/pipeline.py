@@ -23,7 +23,8 @@ from zerotail.handler import Emission, Given, Handler, Record, State
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.failover import find_producers
 from zerotail.postgres.owed import find_lanes, find_partitions
-from zerotail.running.parts import load_handler, targets_of
+from zerotail.running.code_versions import load_handler
+from zerotail.running.parts import targets_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Refused
 from zerotail.postgres.reading import MadeBy, read_versions
 from zerotail.postgres.transaction import session_within
-from zerotail.running.parts import versions_of
+from zerotail.running.code_versions import versions_of
 
 _ANSWER_SECONDS = 10.0
 

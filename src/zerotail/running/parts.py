@@ -7,22 +7,17 @@ code: with other code a new version begins at the next segment, and the journal 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
-from zerotail.code import digest_of_code, load_object
+from zerotail.code import load_object
 from zerotail.config import Configuration, TopicChannel
 from zerotail.core.identity import ChannelName, PartitionNumber, ProducerName, StageName, TopicName
 from zerotail.errors import Misused
 from zerotail.flow.stage import Stage
 from zerotail.handler import Handler
-
-Transform = Callable[[bytes], bytes]
-_VERSION_LENGTH = 12
+from zerotail.running.code_versions import Transform, load_handler, transforms_before, version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +148,6 @@ def channels_to_itself(configuration: Configuration, stage: StageName) -> frozen
     return frozenset(channel for channel in configuration.stages[stage].emits if leads_back(channel))
 
 
-def load_handler(path: str, whose: str) -> Handler:
-    """A handler by its name: an instance, or a class or function that makes one from nothing."""
-    handler = load_object(path, whose)
-    if inspect.isclass(handler) or inspect.isfunction(handler):
-        handler = handler()
-    for method in ("keys", "apply"):
-        if not callable(getattr(handler, method, None)):
-            raise Misused(
-                f"the handler {path} of {whose} has no method {method}.",
-                code="ZT116",
-                tries=["docs/testing-a-handler.md shows a handler"],
-            )
-    found: Handler = handler
-    return found
-
-
 def targets_of(configuration: Configuration, channels: Iterable[ChannelName]) -> dict[str, int]:
     """Target partitions of each channel; those that are no topics have one."""
     known = {name: configuration.channels[name] for name in channels}
@@ -176,34 +155,3 @@ def targets_of(configuration: Configuration, channels: Iterable[ChannelName]) ->
         str(name): configuration.topics[channel.topic].partitions if isinstance(channel, TopicChannel) else 1
         for name, channel in known.items()
     }
-
-
-def transforms_before(configuration: Configuration, stage: StageName) -> list[Transform]:
-    """The transforms of the producers whose records a stage takes: what it applies depends on them, too."""
-    topic = configuration.stages[stage].consumes
-    before = [(name, one.transform) for name, one in sorted(configuration.producers.items()) if one.topic == topic]
-    return [load_object(path, f"producer {name}") for name, path in before if path is not None]
-
-
-def version_of(handler: Handler, transforms: Sequence[Transform] = ()) -> str:
-    """What handler and transforms call their versions; for those that say nothing, a digest of their code."""
-    code = (handler, *transforms)
-    said = [str(version) for one in code if (version := getattr(one, "version", None)) is not None]
-    silent = [one for one in code if getattr(one, "version", None) is None]
-    return "+".join([*said, *([digest_of_code(silent)[:_VERSION_LENGTH]] if silent else [])])
-
-
-def versions_of(configuration: Configuration, stage: StageName) -> tuple[str, str]:
-    """By which versions in the journal today's code of a stage is meant: that of today, and that which releases before
-    would have noted, which looked at the handler's own file only.
-    """
-    handler = load_handler(configuration.stages[stage].handler, f"stage {stage}")
-    return version_of(handler, transforms_before(configuration, stage)), _version_of_before(handler)
-
-
-def _version_of_before(handler: Handler) -> str:
-    said = getattr(handler, "version", None)
-    if said is not None:
-        return str(said)
-    source = inspect.getsourcefile(type(handler))
-    return "unknown" if source is None else sha256(Path(source).read_bytes()).hexdigest()[:_VERSION_LENGTH]

@@ -132,7 +132,7 @@ def _expected(configuration: Configuration) -> Expected:
 
 def _look_at_code(configuration: Configuration) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """What a takeover would meet of the user's code here: what cannot be loaded, and versions for what is replayed."""
-    from zerotail.running.parts import versions_of
+    from zerotail.running.code_versions import versions_of
 
     broken: dict[str, None] = {}
     replays: dict[str, tuple[str, ...]] = {}

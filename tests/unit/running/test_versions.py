@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from zerotail.code import digest_of_code, find_code_beside, load_object
-from zerotail.running.parts import version_of
+from zerotail.running.code_versions import version_of
 
 pytestmark = pytest.mark.fast
 
