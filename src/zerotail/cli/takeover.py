@@ -48,6 +48,9 @@ def _statements(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--accept-loss", is_flag=True, help="This copy may lack what was sent while exposed: go on anyway."
         ),
+        click.option(
+            "--accept-version", is_flag=True, help="The code does with old records what the recorded code did: replay."
+        ),
         click.option("--accept-age", metavar="DURATION", help="Nothing has happened for so long: an old copy will do."),
         click.option("--accept-lost-site", metavar="S", help="S is out, and will not take over: go on without it."),
         click.option("--accept-unfenced-site", metavar="S", help="S is still live, and may go on running."),
@@ -72,6 +75,7 @@ def plan(
     accept_lost_site: str | None,
     accept_loss: bool,
     accept_age: str | None,
+    accept_version: bool,
     strategy: str | None,
     rebuild: bool,
     path: str | None,
@@ -80,7 +84,9 @@ def plan(
 ) -> None:
     """What a takeover would do now; changes nothing."""
     operator = operator_of(path, state)
-    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, accept_age, strategy, rebuild)
+    stated = _stated(
+        operator, accept_unfenced_site, accept_lost_site, accept_loss, accept_age, strategy, rebuild, accept_version
+    )
     show_plan(_planned(operator, site, stated).shown, as_json=as_json)
 
 
@@ -96,6 +102,7 @@ def run(
     accept_lost_site: str | None,
     accept_loss: bool,
     accept_age: str | None,
+    accept_version: bool,
     strategy: str | None,
     rebuild: bool,
     plan_id: str | None,
@@ -108,7 +115,9 @@ def run(
     from zerotail.operate.takeover import run_takeover
 
     operator = operator_of(path, state)
-    stated = _stated(operator, accept_unfenced_site, accept_lost_site, accept_loss, accept_age, strategy, rebuild)
+    stated = _stated(
+        operator, accept_unfenced_site, accept_lost_site, accept_loss, accept_age, strategy, rebuild, accept_version
+    )
     planned = confirmed(lambda: _planned(operator, site, stated), stated.flags, plan_id, confirm)
     with telling(operator, "takeover") as told:
         report = run_takeover(told, planned, stated.flags)
@@ -153,13 +162,14 @@ def _stated(
     age: str | None,
     strategy: str | None,
     rebuild: bool,
+    version: bool = False,
 ) -> Statements:
     from zerotail.core.takeover import Strategy
     from zerotail.operate.takeover import Statements
 
     named = [operator.configuration.require_site(name) if name else None for name in (unfenced, lost)]
     chosen = None if strategy is None else Strategy(strategy)
-    return Statements(named[0], named[1], loss, None if age is None else _duration(age), chosen, rebuild)
+    return Statements(named[0], named[1], loss, None if age is None else _duration(age), chosen, rebuild, version)
 
 
 def _duration(typed: str) -> timedelta:

@@ -33,6 +33,10 @@ _MISSING = {
         "the copy is old, and nobody has stated that nothing has happened since.",
         "The other site may have worked without it.",
     ),
+    "--accept-version": (
+        "segments that other code made would be replayed.",
+        "If the code does something else with old records, the replay ends in the middle.",
+    ),
     "--accept-lost-database": (
         "the database of {site} does not answer, so nobody knows whether it has gone on alone.",
         "Replacing it would destroy the only copy of what it has sent.",

@@ -21,6 +21,7 @@ from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.notebook import Note
 from zerotail.operate.pipeline import read_pipeline
 from zerotail.operate.plan import STEP_NAMES, TAKEOVER, ActPlan, make_plan, require_accepted
+from zerotail.operate.versions import require_replayable
 from zerotail.operate.world import World
 from zerotail.postgres.transaction import session_within
 
@@ -40,6 +41,8 @@ class Statements:
     """How topics are filled; else as the configuration says."""
     rebuild: bool = False
     """Handlers are run over the restored records, and their state is compared."""
+    version: bool = False
+    """Today's code does the same with old records as the code that made their segments."""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -47,6 +50,7 @@ class Statements:
         flags = [f"--accept-unfenced-site {self.unfenced_site}"] if self.unfenced_site else []
         flags += [f"--accept-lost-site {self.lost_site}"] if self.lost_site else []
         flags += ["--accept-loss"] if self.loss else []
+        flags += ["--accept-version"] if self.version else []
         return (*flags, *([f"--accept-age {written_duration(self.age)}"] if self.age is not None else []))
 
     @property
@@ -62,7 +66,8 @@ class Statements:
         sites = [given.get(name) for name in ("--accept-unfenced-site", "--accept-lost-site")]
         unfenced, lost = (SiteName(site) if site else None for site in sites)
         age = given.get("--accept-age")
-        return cls(unfenced, lost, "--accept-loss" in given, read_duration(age) if age else None)
+        duration = read_duration(age) if age else None
+        return cls(unfenced, lost, "--accept-loss" in given, duration, version="--accept-version" in given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +117,13 @@ def plan_takeover(
             code="ZT142",
             tries=["--strategy ordered-refill", "--strategy unbounded", "--strategy bounded"],
         )
+    replays = Step.REBUILD in steps.steps and not begun
+    other_code = replays and require_replayable(configuration, site, accepted=statements.version)
     needs = []
     if steps.steps:
         needs += [f"--accept-lost-site {other}"] if alone else []
         needs += ["--accept-loss"] if statements.loss else []
+        needs += ["--accept-version"] if other_code else []
         needs += [flag for flag in statements.flags if old and flag.startswith("--accept-age ")]
         needs += [f"--accept-unfenced-site {other}"] if not alone and world.takes_rows(other) else []
     shown = make_plan(
@@ -163,7 +171,7 @@ def plan_rest(
         statements = replace(statements, strategy=begun.strategy, rebuild=begun.rebuild or statements.rebuild)
     lost = stated.lost_site if stated.lost_site and world.of(stated.lost_site) is None else None
     promoted = world.require(site).standing.timeline is not None
-    statements = replace(statements, lost_site=lost, loss=stated.loss, age=stated.age)
+    statements = replace(statements, lost_site=lost, loss=stated.loss, age=stated.age, version=stated.version)
     return plan_takeover(configuration, world, site, statements, begun=begun is not None and promoted)
 
 

@@ -40,10 +40,12 @@ class OtherCode:
         )
 
 
-def require_replayable(configuration: Configuration, site: SiteName) -> None:
-    """`Refused` unless today's code made all that a takeover to this site would replay."""
+def require_replayable(configuration: Configuration, site: SiteName, *, accepted: bool) -> bool:
+    """`Refused` unless today's code made all that a takeover to this site would replay, or that is accepted; whether it
+    had to be.
+    """
     others = list(find_other_code(configuration, site))
-    if others:
+    if others and not accepted:
         raise Refused(
             f"a takeover could not make the state of {', '.join(one.stage for one in others)} anew: {others[0].told}.",
             code="ZT447",
@@ -54,6 +56,7 @@ def require_replayable(configuration: Configuration, site: SiteName) -> None:
                 f"zerotail journal verify --site {site}    # tells whether it does the same",
             ),
         )
+    return bool(others)
 
 
 def find_other_code(configuration: Configuration, site: SiteName) -> Iterator[OtherCode]:
