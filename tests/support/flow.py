@@ -40,6 +40,7 @@ class Settle:
     """Adds an amount to an account and tells the bank."""
 
     bank: str
+    version: str = "1"
 
     def keys(self, record: Record) -> list[str]:
         return [record.value["account"]]

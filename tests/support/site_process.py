@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -28,6 +29,7 @@ from zerotail.operate.adapters import BadDayAdapters
 from zerotail.operate.pipeline import read_pipeline
 from zerotail.ports import Feed, Story
 from zerotail.postgres.connection import session
+from zerotail.running.code_versions import versions_of
 from zerotail.wiring import drive
 
 AGAIN_SECONDS = 0.1
@@ -69,6 +71,9 @@ def main() -> None:
     configuration, site = load(options.config), SiteName(options.site)
     with session(configuration.sites[site].database.dsn.reveal(), Deadline.after(30)) as connection:
         pipeline = read_pipeline(configuration, connection)
+    # A takeover goes by the versions in the journal; whoever works notes today's.
+    stages = tuple(replace(stage, version=versions_of(configuration, stage.name)[0]) for stage in pipeline.stages)
+    pipeline = replace(pipeline, stages=stages)
     threads = [
         Thread(target=supervise, args=(name, make, configuration, site), daemon=True)
         for name, make in stories_of(configuration, pipeline, site)

@@ -44,6 +44,11 @@ def handler() -> Settle:
     return Settle(BANK)
 
 
+def newer_handler() -> Settle:
+    """The same, of a version that made no segment yet."""
+    return Settle(BANK, "2")
+
+
 @dataclass
 class Sites:
     """The pair: which processes run where, and what was inserted."""

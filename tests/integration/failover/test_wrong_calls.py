@@ -78,6 +78,25 @@ def test_a_takeover_to_the_site_that_is_active_says_so_and_changes_nothing(sites
     require_untouched(sites)
 
 
+def test_a_replay_with_other_code_is_refused_before_it_begins(sites: Sites) -> None:
+    stated = ("--to", "west", *UNFENCED)
+    config = sites.config("west")
+    before = config.read_text()
+    assert "support.sites:handler" in before
+    config.write_text(before.replace("support.sites:handler", "support.sites:newer_handler"))
+    said = sites.call("takeover", "plan", *stated, "--json")
+    assert refused(said) == (3, "ZT447")
+    assert "were made by version 1, and its code is version 2 today" in said.answer("error")["message"]
+    accepted = sites.call("takeover", "plan", *stated, "--accept-version", "--json").answer("takeover-plan")
+    assert "--accept-version" in accepted["needs"]
+    config.write_text(
+        before.replace('"replay"', '"database"').replace("support.sites:handler", "support.sites:newer_handler")
+    )
+    assert sites.call("takeover", "plan", *stated, "--json").answer("takeover-plan")["needs"] == [" ".join(UNFENCED)]
+    config.write_text(before)
+    require_untouched(sites)
+
+
 def test_a_plan_that_was_printed_before_the_world_changed_is_refused(sites: Sites) -> None:
     stated = ("--to", "west", *UNFENCED)
     seen_alive = sites.call("takeover", "plan", *stated, "--json").answer("takeover-plan")["id"]
