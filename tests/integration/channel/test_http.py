@@ -48,6 +48,12 @@ def answering(
             self.end_headers()
             self.wfile.write(body)
 
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
@@ -178,6 +184,25 @@ def test_an_answer_without_an_end_is_not_kept_in_memory() -> None:
         answer = sender.send(batch(LANE, 1, 1))
     assert isinstance(answer, Indefinite)
     assert f"more than {MOST_ANSWER_BYTES} bytes" in answer.reason
+
+
+@pytest.mark.fast
+def test_a_receiver_that_does_not_know_the_question_has_not_said_who_claimed_it() -> None:
+    for status, body in ((405, b""), (404, b"{}"), (200, b"not of the protocol"), (200, b'{"highest":null}')):
+        with answering(status, body) as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
+            assert sender.last_claim(LANE) is None, (status, body)
+
+
+@pytest.mark.servers
+def test_who_claimed_last_is_told_and_nothing_is_claimed(judge: Judge) -> None:
+    outside = http_outside(judge, ReceiverClass.R2)
+    lane = outside.lane()
+    with closing(outside.open(lane, 5.0)) as sender:
+        assert isinstance(sender, HttpReceiver)
+        assert sender.last_claim(lane) is None
+        sender.claim(claim(lane, epoch=513))
+        assert sender.last_claim(lane) == 513
+        assert sender.send(batch(lane, 1, 2, epoch=513)) == Accepted(EmissionNumber(2))
 
 
 @pytest.mark.servers

@@ -19,7 +19,7 @@ from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.ports import Accepted, Refused
 from zerotail.postgres.connection import session
-from zerotail.postgres.receipt import Effect
+from zerotail.postgres.receipt import Effect, ask_receipts
 
 pytestmark = [pytest.mark.servers, pytest.mark.parametrize("outside", ["postgres-R0"], indirect=True)]
 
@@ -41,6 +41,16 @@ def test_an_effect_that_the_database_declines_leaves_number_and_effects_as_they_
         assert sender.send(batch(lane, 1, 2, incarnation=2)) == Accepted(EmissionNumber(2))
     with session(place, Deadline.after(10)) as connection:
         assert connection.execute("select number from booking order by number").fetchall() == [(1,), (2,)]
+
+
+def test_who_claimed_last_stands_in_the_receipt(outside: Outside, servers_outside: Layout) -> None:
+    lane = outside.lane()
+    place = dsn(servers_outside.database("outside"))
+    assert ask_receipts(place, [lane], 5.0) == [None]
+    with closing(PostgresReceiver(place, Effect(b"select 1"), receipts=True)) as sender:
+        sender.claim(claim(lane, epoch=513))
+    assert ask_receipts(place, [lane], 5.0) == [513]
+    assert ask_receipts("host=127.0.0.1 port=1", [lane], 1.0) == [], "nobody is there"
 
 
 def test_whatever_else_the_database_declines_holds_up_this_lane_only(outside: Outside, servers_outside: Layout) -> None:
