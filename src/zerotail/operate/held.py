@@ -45,7 +45,7 @@ def told_age(site: SiteName, flushed: Lsn, age: CopyAge, now: datetime) -> tuple
 
     return (
         f"{site}: the log up to {told_position(flushed)}, its last change of {since(age.changed)}",
-        f"{site}: the last sign of life in it of {since(age.heard)}",
+        f"{site}: its last heartbeat of {since(age.heard)}",
     )
 
 

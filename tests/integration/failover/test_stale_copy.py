@@ -25,7 +25,7 @@ def test_a_plan_says_how_old_the_copy_is(sites: Sites) -> None:
     assert planned.code == 0, planned
     assert "west: the log up to 0/" in planned.out
     assert "its last change of " in planned.out
-    assert "the last sign of life in it of " in planned.out
+    assert "its last heartbeat of " in planned.out
     assert planned.out.count(" s ago") >= 2
 
 

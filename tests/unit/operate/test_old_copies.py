@@ -31,7 +31,7 @@ def test_the_age_is_said_and_does_not_change_the_plan(configuration: Configurati
     assert plans[0].id == plans[1].id
     assert plans[0].age[0].startswith("west: the log up to 0/3E8, its last change of ")
     assert plans[0].age[0].endswith("UTC, 1 s ago")
-    assert plans[1].age[1].startswith("west: the last sign of life in it of ")
+    assert plans[1].age[1].startswith("west: its last heartbeat of ")
 
 
 def test_an_old_copy_is_taken_over_by_a_statement_only(configuration: Configuration) -> None:
