@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 from zerotail.config import Configuration
 from zerotail.core.identity import Lsn, SiteName
@@ -13,7 +15,7 @@ from zerotail.drill.commands import PROMOTE
 from zerotail.drill.example import SILENCE_SECONDS
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
 from zerotail.drill.running import Running
-from zerotail.errors import Unfinished
+from zerotail.errors import Refused, Unfinished
 from zerotail.operate.act import ActReport, Operator, Tell
 from zerotail.operate.handover import plan_handover, run_handover
 from zerotail.operate.notebook import Note
@@ -46,6 +48,32 @@ def _without_watcher(configuration: Configuration) -> Configuration:
     """As it is where nobody takes over by himself: no watcher is at work in these scenes, and nobody is shut off."""
     takeover = configuration.takeover.model_copy(update={"automatic": False})
     return configuration.model_copy(update={"takeover": takeover})
+
+
+def refusal_of_takeover(rehearsal: Rehearsal, to: str, stale_after: timedelta | None = None) -> str:
+    """With which number a takeover is refused; empty when it would go through. Nothing is changed."""
+    configuration = rehearsal.configuration(to)
+    if stale_after is not None:
+        takeover = configuration.takeover.model_copy(update={"stale_after": stale_after})
+        configuration = configuration.model_copy(update={"takeover": takeover})
+    world = observe_world(configuration, ask_receivers=True)
+    return _refusal(rehearsal, lambda: plan_takeover(configuration, world, SiteName(to), Statements()))
+
+
+def refusal_of_rejoin(rehearsal: Rehearsal, site: str) -> str:
+    """With which number a rejoin is refused; empty when it would go through. Nothing is changed."""
+    configuration = rehearsal.configuration(rehearsal.active)
+    world = observe_world(configuration)
+    return _refusal(rehearsal, lambda: plan_rejoin(configuration, world, SiteName(site)))
+
+
+def _refusal(rehearsal: Rehearsal, plan: Callable[[], object]) -> str:
+    try:
+        plan()
+    except Refused as refused:
+        rehearsal.note("act", f"refused: {refused.code} {refused.message}")
+        return refused.code
+    return ""
 
 
 def hand_over(rehearsal: Rehearsal, to: str) -> None:

@@ -25,6 +25,8 @@ from zerotail.lab.fault import (
 from zerotail.lab.layout import Layout, parts_of
 from zerotail.lab.link import BOTH, CutMode
 from zerotail.lab.process import Process, processes_of, send
+from zerotail.lab.replica import keep_replica as keep
+from zerotail.lab.replica import promote_replica as promote
 from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import observe_drained
@@ -62,6 +64,26 @@ def kill_site(rehearsal: Rehearsal, site: str) -> FaultReport:
 def destroy(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Everything of a site at once, and its disks."""
     return _lose(rehearsal, site, "site-destroyed", destroy_site)
+
+
+def keep_replica(rehearsal: Rehearsal) -> None:
+    """A replica inside the active site stands still from now on."""
+    keep(rehearsal.layout, rehearsal.active, Deadline.after(PATIENCE_SECONDS))
+    rehearsal.note("start", f"{rehearsal.active}: a replica of its database, which gets nothing more")
+
+
+@blow
+def promote_replica(rehearsal: Rehearsal) -> FaultReport:
+    """The database of the active site is lost, and a replica takes its place that is behind the other site's."""
+    site = rehearsal.active
+    killed = kill_target(rehearsal.layout, f"{site}.postgres")
+    promote(rehearsal.layout, site, Deadline.after(PATIENCE_SECONDS))
+    applied = []
+    for one in (site, rehearsal.standby):
+        with session(rehearsal.dsn(one), Deadline.after(PATIENCE_SECONDS)) as connection:
+            applied.append(int(one_row(connection, _APPLIED)[0]))
+    evidence = (*killed.evidence, f"the replica has applied {applied[0]:,} records, the other site {applied[1]:,}")
+    return FaultReport("replica-behind", site, killed.bit and applied[0] < applied[1], evidence)
 
 
 def _lose(rehearsal: Rehearsal, site: str, fault: str, strike: Callable[[Layout, str], FaultReport]) -> FaultReport:

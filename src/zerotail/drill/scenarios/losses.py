@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 from zerotail.core.identity import SiteName
 from zerotail.drill import blows
-from zerotail.drill.acts import bring_back, hand_over, rejoin, take_over
+from zerotail.drill.acts import bring_back, hand_over, refusal_of_rejoin, refusal_of_takeover, rejoin, take_over
 from zerotail.drill.rehearsal import Rehearsal
 from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, is_exposed
 from zerotail.operate.takeover import Statements
@@ -117,6 +118,38 @@ def _disk_destroyed(rehearsal: Rehearsal) -> None:
     rehearsal.healed(fault, f"{lost} is back, from nothing")
 
 
+def _replica_behind(rehearsal: Rehearsal) -> None:
+    site, complete = rehearsal.active, rehearsal.standby
+    blows.keep_replica(rehearsal)
+    rehearsal.wait_for_new(MESSAGES)
+    fault = blows.promote_replica(rehearsal)
+    rehearsal.promise(
+        f"{site} does not go on without what {complete} has", refusal_of_takeover(rehearsal, site) == "ZT470"
+    )
+    rehearsal.promise(f"the copy at {complete} is not replaced", refusal_of_rejoin(rehearsal, complete) == "ZT471")
+    take_over(rehearsal, complete)
+    rehearsal.wait_for_new(MESSAGES)
+    rehearsal.processes[site].change_role()
+    rejoin(rehearsal, site)
+    rehearsal.healed(fault, f"{site} is the standby, with everything")
+
+
+def _stale_copy(rehearsal: Rehearsal) -> None:
+    lost, alone = rehearsal.standby, rehearsal.active
+    away = blows.kill_site(rehearsal, lost)
+    take_over(rehearsal, alone, Statements(lost_site=SiteName(lost)))
+    rehearsal.wait_for_new(MESSAGES)
+    frozen = blows.freeze_site(rehearsal, alone)
+    rehearsal.start_servers(lost)
+    said = refusal_of_takeover(rehearsal, lost, timedelta(seconds=1))
+    rehearsal.promise(f"nobody goes on with the old copy of {lost} without a word", said in ("ZT474", "ZT475"))
+    blows.thaw_site(rehearsal, frozen)
+    rehearsal.wait_for_new(MESSAGES)
+    rejoin(rehearsal, lost)
+    rehearsal.healed(away, f"{lost} is the standby again")
+    rehearsal.promise("exposure has ended", not is_exposed(rehearsal))
+
+
 SCENARIOS = (
     Scenario(
         "site-loss",
@@ -178,6 +211,18 @@ SCENARIOS = (
         "the receiver takes messages and its answers are lost; then the active site is lost",
         _answers_lost,
         ("answers-lost", "site-loss"),
+    ),
+    Scenario(
+        "replica-behind",
+        "a replica inside the active site takes over its database and lacks what the standby has: the standby goes on",
+        _replica_behind,
+        ("replica-behind",),
+    ),
+    Scenario(
+        "stale-copy",
+        "the standby is lost, the other site works alone and stands still: nobody takes the old copy without a word",
+        _stale_copy,
+        ("site-loss", "freeze"),
     ),
     Scenario(
         "disk-destroyed",
