@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Fault, Rehearsal
+from zerotail.errors import Refused
 from zerotail.lab.fault import (
     FaultReport,
     continue_target,
@@ -27,6 +28,7 @@ from zerotail.lab.link import BOTH, CutMode
 from zerotail.lab.process import Process, processes_of, send
 from zerotail.lab.replica import keep_replica as keep
 from zerotail.lab.replica import promote_replica as promote
+from zerotail.lab.rollback import roll_back
 from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import observe_drained
@@ -37,6 +39,11 @@ _BEHIND = """
 select coalesce(max(pg_current_wal_insert_lsn() - flush_lsn), -1)::bigint from pg_stat_replication
 """
 _APPLIED = "select sum(next_position)::bigint from zerotail.head"
+_INSERT = """
+set synchronous_commit = local;
+insert into zerotail.submission (producer, partition, id, value)
+select min(producer), 0, 'from somebody who does not know', '' from zerotail.producer where channel = ''
+"""
 _CANCEL = """
 select count(*) from (select pg_cancel_backend(pid) as done from pg_stat_activity where wait_event = 'SyncRep') as tried
  where done
@@ -177,29 +184,33 @@ def cancel_waiting_commits(rehearsal: Rehearsal) -> FaultReport:
 
 
 @blow
-def restart_database(rehearsal: Rehearsal, site: str, clients: int) -> FaultReport:
-    """The database of a site that was taken over starts again as the primary it was. Clients who do not know what
-    happened give it work, and the site's own processes do it: its journal grows beside the one of the other site.
-    """
+def restart_database(rehearsal: Rehearsal, site: str) -> FaultReport:
+    """The database of a site that was taken over starts again as the primary it was, and nobody has told it."""
     rehearsal.start_servers(f"{site}.postgres")
     with session(rehearsal.dsn(site), Deadline.after(PATIENCE_SECONDS)) as primary:
         standing = read_standing(primary)
-        (before,) = one_row(primary, _APPLIED)
-        rehearsal.business.submit_patiently(SiteName(site), clients)
-        _wait_until_waiting(primary, clients)
-        _cancel_waiting(primary)
-        applied = wait_until(
-            "the old site has applied something",
-            lambda: int(one_row(primary, _APPLIED)[0]) - before,
-            Deadline.after(PATIENCE_SECONDS),
-        )
-        owed = observe_drained(primary).emissions
     live = standing.live_at(SiteName(site))
     evidence = (
         f"{site} is a primary, in epoch {standing.epoch}{', live by its own words' if live else ''}",
-        f"it has applied {applied} instructions since, and owes {owed} messages",
+        "it was started anew" + ("" if standing.life else ", and nobody has verified that"),
     )
-    return FaultReport("database-restarted", site, live and owed > 0, evidence)
+    return FaultReport("database-restarted", site, live, evidence)
+
+
+@blow
+def roll_back_storage(rehearsal: Rehearsal) -> FaultReport:
+    """The database of the active site comes back as it was when a snapshot of its storage was kept."""
+    return roll_back(rehearsal.layout, rehearsal.active)
+
+
+def takes_rows(rehearsal: Rehearsal, site: str) -> bool:
+    """Whether a client who inserts by SQL at this site is let in."""
+    try:
+        with session(rehearsal.dsn(site), Deadline.after(PATIENCE_SECONDS)) as primary:
+            primary.execute(_INSERT.encode())
+    except Refused:
+        return False
+    return True
 
 
 @blow

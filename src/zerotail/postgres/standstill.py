@@ -6,6 +6,9 @@ sessions that kept silent for a while in a transaction with locks on our tables 
 was not committed did not happen, and the process finds out when it goes on.
 
 Who may not end the session in question (it is a superuser's, and we are none) waits like everybody.
+
+A worker of autovacuum gives way by itself, to whoever has waited for `deadlock_timeout`, and to nobody who gives up
+sooner. So the first attempt is a short one, for sessions that stand still, and the others are longer than that.
 """
 
 from __future__ import annotations
@@ -16,7 +19,12 @@ from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection
 
 _LOCK_MILLISECONDS = 500
+_LONGER_THAN_DEADLOCK_MILLISECONDS = 500
 _SILENT_MILLISECONDS = 1000
+_WAIT_LONGER = f"""
+select set_config('lock_timeout', (extract(epoch from current_setting('deadlock_timeout')::interval) * 1000
+                                   + {_LONGER_THAN_DEADLOCK_MILLISECONDS})::bigint::text, true)
+"""
 END_SESSIONS = """
 select pg_terminate_backend(pid) from pg_stat_activity as one join pg_roles as role on role.oid = usesysid
  where pid <> pg_backend_pid()
@@ -50,6 +58,7 @@ def take_locks(
             _end(connection, _STANDING_STILL.encode())
             if deadline is not None and deadline.passed:
                 return False
+            connection.execute(_WAIT_LONGER.encode())
         else:
             connection.execute(b"set local lock_timeout = default")
             return True

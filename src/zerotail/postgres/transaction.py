@@ -1,7 +1,8 @@
 """One effect, one transaction; and what a client may conclude when it does not hear the end of it.
 
-1. Every session with a site's own database commits locally (`synchronous_commit = local`): whether the other site has
-   the row is the gate's question, not the commit's.
+1. Every transaction with a site's own database commits locally (`synchronous_commit = local`): whether the other site
+   has the row is the gate's question, not the commit's. It says so itself, together with BEGIN: a pooler gives each
+   transaction another session, and one that commits without a flush would name a position before its commit.
 2. The position of a result that has one lies behind the commit, which has a record of its own in the log: whoever asks
    the gate for it asks for the commit as well.
 3. A connection lost before COMMIT was sent means that nothing happened: `Unreachable`. One lost after it means that
@@ -24,7 +25,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import psycopg
-from psycopg import sql
 from psycopg.rows import TupleRow
 
 from zerotail.core.identity import Lsn
@@ -48,6 +48,7 @@ T = TypeVar("T")
 Work = Callable[[Connection], T]
 
 _CONNECT_SECONDS = 5.0
+_BEGIN_LOCALLY = b"begin; set local synchronous_commit = local"
 _COMMIT = f"commit; {FLUSHED}".encode()
 """In one message: the position costs no journey of its own."""
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -95,7 +96,7 @@ class Session:
 
     def write(self, work: Work[T]) -> T | Unreachable | Indefinite | Refused:
         """Run `work` and commit it."""
-        return self._run(work, b"begin", _COMMIT)
+        return self._run(work, _BEGIN_LOCALLY if self._commits_locally else b"begin", _COMMIT)
 
     def silence(self, name: str, answer: object = None, *, tries: Sequence[str] = ()) -> Unavailable:
         """What to say of the database of `name` behind an answer that is none: that it does not answer, if so."""
@@ -162,9 +163,6 @@ class Session:
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._dsn, Deadline.after(self._connect_seconds), application=self._application)
-            if self._commits_locally:
-                with self._guarded(self._connection):
-                    self._connection.execute(sql.SQL("set synchronous_commit = local"))
         return self._connection
 
     def _guarded(self, connection: Connection) -> AbstractContextManager[None]:

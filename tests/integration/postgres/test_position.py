@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from support.pair import gate_is_open
 from zerotail.core.gate import GateAnswer
@@ -39,6 +40,25 @@ def test_the_position_of_a_write_lies_behind_its_commit(lab: Layout) -> None:
     assert isinstance(done, Done)
     # The record of a commit takes at least 34 bytes.
     assert done.position >= taken[-1] + 34
+
+
+def test_a_write_is_on_the_disk_whatever_session_a_pooler_gives_it(lab: Layout) -> None:
+    database = Session(make_conninfo(dsn(lab.database("east")), options="-c synchronous_commit=off"))
+
+    def write(connection: Connection) -> Done:
+        connection.execute("create table if not exists placed (number int)")
+        connection.execute("insert into placed values (1)")
+        assert one_row(connection, "show synchronous_commit") == ("local",)
+        return Done(read_position(connection))
+
+    for _ in range(2):
+        done = database.write(write)
+        assert isinstance(done, Done)
+        assert isinstance(database.read(lambda connection: connection.execute("select 1").rowcount), int)
+        # What a pooler does between two transactions of a client, at most.
+        assert database._connection is not None
+        database._connection.execute("discard all")
+    database.close()
 
 
 def read_at_the_beginning(primary: Connection, read: Callable[[], Lsn]) -> Lsn:

@@ -11,9 +11,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from support.epochs import open_next
-from zerotail.deadline import Deadline
+from zerotail.deadline import Deadline, wait_until
 from zerotail.ports import Done
 from zerotail.postgres.connection import Connection, connect, one_row
+from zerotail.postgres.standstill import take_locks
 
 pytestmark = pytest.mark.servers
 
@@ -115,3 +116,27 @@ def login() -> Iterator[Callable[[str, str], str]]:
         with connect(database, Deadline.after(PATIENCE)) as connection:
             assert one_row(connection, "select count(*) from pg_stat_activity where usename = %s", (name,)) == (0,)
             connection.execute(f"drop role {name}".encode())
+
+
+VACUUMED = """
+create table vacuumed (number int) with (autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0,
+                                         autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1)
+"""
+
+
+def test_an_autovacuum_gives_way(database: str) -> None:
+    with connect(database, Deadline.after(PATIENCE)) as connection:
+        connection.execute(VACUUMED.encode())
+        connection.execute("insert into vacuumed select generate_series(1, 200000)")
+        connection.execute("delete from vacuumed")
+        connection.execute("alter system set autovacuum_naptime = '1s'")
+        connection.execute("select pg_reload_conf()")
+        at_work = "select exists (select from pg_stat_progress_vacuum where relid = 'vacuumed'::regclass)"
+        try:
+            wait_until("it is vacuumed", lambda: one_row(connection, at_work)[0], Deadline.after(60))
+            with connection.transaction():
+                lock = b"lock table vacuumed in share mode"
+                assert take_locks(connection, lock, deadline=Deadline.after(6))
+        finally:
+            connection.execute("alter system reset autovacuum_naptime")
+            connection.execute("select pg_reload_conf()")

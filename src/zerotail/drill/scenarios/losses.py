@@ -10,6 +10,7 @@ from zerotail.drill import blows
 from zerotail.drill.acts import bring_back, hand_over, refusal_of_rejoin, refusal_of_takeover, rejoin, take_over
 from zerotail.drill.rehearsal import Rehearsal
 from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, is_exposed
+from zerotail.lab.rollback import keep_snapshot
 from zerotail.operate.takeover import Statements
 
 
@@ -97,6 +98,17 @@ def _both_exposed(rehearsal: Rehearsal) -> None:
     rejoin(rehearsal, first)
     rehearsal.healed(fault, f"{first} is the standby now")
     rehearsal.promise("exposure has ended again", not is_exposed(rehearsal))
+
+
+def _snapshot_rollback(rehearsal: Rehearsal) -> None:
+    site = rehearsal.active
+    keep_snapshot(rehearsal.layout, site)
+    rehearsal.note("act", f"a snapshot of {site}'s storage is kept, and its database started anew")
+    rehearsal.wait_for_new(MESSAGES)
+    blows.roll_back_storage(rehearsal)
+    rehearsal.promise("nothing leaves of a log that has lost its end", rehearsal.falls_silent())
+    rehearsal.promise("its database takes no rows", not blows.takes_rows(rehearsal, site))
+    take_over(rehearsal, rehearsal.standby)
 
 
 def _answers_lost(rehearsal: Rehearsal) -> None:
@@ -223,6 +235,12 @@ SCENARIOS = (
         "the standby is lost, the other site works alone and stands still: nobody takes the old copy without a word",
         _stale_copy,
         ("site-loss", "freeze"),
+    ),
+    Scenario(
+        "snapshot-rollback",
+        "the database of the active site comes back as a snapshot of its storage; the other site takes over",
+        _snapshot_rollback,
+        ("storage-rolled-back",),
     ),
     Scenario(
         "disk-destroyed",

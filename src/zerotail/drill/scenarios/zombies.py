@@ -36,7 +36,8 @@ def _zombie_database(rehearsal: Rehearsal) -> None:
     take_over(rehearsal, rehearsal.standby)
     rehearsal.wait_for_new(MESSAGES)
     lost = rehearsal.fault
-    blows.restart_database(rehearsal, home, clients=3)
+    blows.restart_database(rehearsal, home)
+    rehearsal.promise("an old primary that is started anew takes no rows", not blows.takes_rows(rehearsal, home))
     rehearsal.fault = lost
     rehearsal.watch_departure(rehearsal.processes[home])
     rehearsal.wait_for_new(MESSAGES)
