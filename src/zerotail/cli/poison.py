@@ -231,7 +231,10 @@ def _told(one: Spoiled, place: str, *, with_commands: bool = True) -> Iterator[s
     name = f"{one.producer_name} (producer {one.producer})" if one.producer_name else f"producer {one.producer}"
     times = "once" if one.attempts == 1 else f"{one.attempts} times"
     place = "at the door of its producer" if one.position < 0 else f"position {one.position}"
-    yield f"{one.stage} partition {one.partition} · serial {one.serial} of {name} · {place}"
+    which = (
+        f"serial {one.serial} of {name}" if one.producer else f"no instruction: offset {one.serial - 1} of the topic"
+    )
+    yield f"{one.stage} partition {one.partition} · {which} · {place}"
     yield f"  stopped   {times}, since {one.since.isoformat(timespec='seconds')}"
     yield f"  reason    {one.reason}"
     yield f"  digest    {one.digest}"
@@ -247,7 +250,8 @@ def _told(one: Spoiled, place: str, *, with_commands: bool = True) -> Iterator[s
         tail = f"{record} --digest {one.digest} --by NAME{place}"
         yield f"  type      zerotail poison retry {tail}"
         yield f"            zerotail poison skip {tail}"
-        yield f"            zerotail poison replace {tail} --value FILE"
+        if one.producer:
+            yield f"            zerotail poison replace {tail} --value FILE"
 
 
 def _shortened(text: str) -> str:

@@ -49,6 +49,8 @@ class Poison:
     position: Position
     digest: bytes
     reason: str
+    log: str = ""
+    """Of a record that is no instruction: in which log it lies. Its producer is 0, its serial the offset plus 1."""
 
 
 RecordName = tuple[ProducerNumber, Serial]

@@ -100,8 +100,6 @@ class Taken:
     """The record at which the partition stopped."""
     strangers: int = 0
     """Of the foreign ones: those of another installation."""
-    unreadable: str = ""
-    """Which record behind the batch has a header that this version cannot read, if one has."""
 
 
 def place_of(read: HeadRead) -> Place:

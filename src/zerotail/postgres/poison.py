@@ -23,7 +23,7 @@ from zerotail.postgres.transaction import Declined
 _AT_THE_DOOR = -1
 """The position of a record that no stage has met yet."""
 _READ = """
-select producer, serial, position, digest, reason, decision, replacement
+select producer, serial, position, digest, reason, decision, replacement, log
   from zerotail.poison where stage = %s and partition = %s
 """
 # The head stands still until the end of the transaction: nobody who was replaced takes a decision back.
@@ -34,10 +34,11 @@ select from zerotail.head
 # A decision that did not help is taken back; to skip a record always helps, so that one stays, and so does one that was
 # taken at the door, until the stage has heard of it.
 _RECORD = """
-insert into zerotail.poison as known (stage, partition, producer, serial, position, digest, reason)
-values (%s, %s, %s, %s, %s, %s, %s)
+insert into zerotail.poison as known (stage, partition, producer, serial, position, digest, reason, log)
+values (%s, %s, %s, %s, %s, %s, %s, %s)
 on conflict (stage, partition, producer, serial) do update
-   set digest = excluded.digest, position = excluded.position, attempts = known.attempts + (not {unheard})::int,
+   set digest = excluded.digest, position = excluded.position, log = excluded.log,
+       attempts = known.attempts + (not {unheard})::int,
        reason = case when {unheard} then known.reason else excluded.reason end,
        decision = case when {unheard} then known.decision else '' end,
        replacement = case when {unheard} then known.replacement end,
@@ -67,16 +68,19 @@ def read_poison(
     """Decisions about records that the head has not passed yet, and the record at which the partition stands."""
     decisions: dict[RecordName, Decision] = {}
     stopped: Poison | None = None
-    for producer, serial, position, digest, reason, decision, replacement in connection.execute(
+    here = "" if head.hint is None else head.hint.log
+    for producer, serial, position, digest, reason, decision, replacement, log in connection.execute(
         _READ.encode(), (stage, partition)
     ).fetchall():
         name = (ProducerNumber(producer), Serial(serial))
         if serial <= head.vector.get(name[0], 0):
             continue
+        if log and here and log != here:
+            continue  # it lies in another log: that of the other site, or one that is not there any more
         if decision == "" and position == _AT_THE_DOOR:
             continue
         if decision == "":
-            stopped = Poison(*name, Position(position), digest, reason)
+            stopped = Poison(*name, Position(position), digest, reason, log)
         elif decision != "retry":
             decisions[name] = Decision(Remedy(decision), digest, replacement or b"")
     return decisions, stopped
@@ -89,7 +93,7 @@ def record_poison(connection: Connection, effect: RecordPoison) -> Done:
     if connection.execute(_HOLD.encode(), (*place, *token)).fetchone() is None:
         raise Declined("the head has moved")
     require_own_timeline(connection)
-    found = (poison.producer, poison.serial, poison.position, poison.digest, poison.reason)
+    found = (poison.producer, poison.serial, poison.position, poison.digest, poison.reason, poison.log)
     connection.execute(_RECORD.format(unheard=_UNHEARD).encode(), (*place, *found))
     return Done(read_position(connection))
 

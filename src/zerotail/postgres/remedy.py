@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from zerotail.core.admission import FOREIGN
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, StageName
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.reading import find_sources, read_range
@@ -21,7 +22,8 @@ RETRY, SKIP, REPLACE = "retry", "skip", "replace"
 _LIST = """
 select poison.stage, poison.partition, poison.producer, coalesce(producer.name, ''), serial, position, digest, reason,
        attempts, found_at, decision, replacement, decided_by, poison.decided_at, at_door,
-       serial <= coalesce((head.vector ->> poison.producer::text)::bigint, 0) as taken
+       serial <= coalesce((head.vector ->> poison.producer::text)::bigint, 0)
+       or (poison.producer = 0 and (decision = 'skip' or log <> coalesce(head.hint_log, log))) as taken
   from zerotail.poison left join zerotail.producer using (producer)
        left join zerotail.head on head.stage = poison.stage and head.partition = poison.partition
  where (%s::text is null or poison.stage = %s)
@@ -98,7 +100,9 @@ def find_spoiled(
 
 
 def find_producer(connection: Connection, name_or_number: str) -> ProducerNumber | None:
-    """A producer by its name, or else by its number."""
+    """A producer by its name, or else by its number; 0 is nobody's, of records that are no instructions."""
+    if name_or_number == str(FOREIGN):
+        return FOREIGN
     row = connection.execute(
         b"select producer from zerotail.producer where name = %s or producer::text = %s order by name <> %s limit 1",
         (name_or_number, name_or_number, name_or_number),
@@ -124,6 +128,8 @@ def decide(connection: Connection, wish: Wish) -> bool:
         raise Declined(f"the record was taken meanwhile{_said(known)}")
     if wish.remedy == RETRY and known.at_door and known.position >= 0:
         raise Declined("its record has no value that could be tried again: skip it, or replace it")
+    if wish.remedy == REPLACE and known.producer == FOREIGN:
+        raise Declined("it is no instruction, so nothing can take its place: skip it, or have it tried again")
     if known.decision:
         raise Declined(f"it is decided otherwise already{_said(known)}")
     connection.execute(_DECIDE.encode(), (wish.remedy, wish.replacement, wish.operator, *place))

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from zerotail.core.head import Hint
 from zerotail.core.identity import TopicName
+from zerotail.core.installation import Installation
 from zerotail.core.poison import RecordName
 from zerotail.errors import ZerotailError
 from zerotail.flow.stage import Place, Stage, take_batch
@@ -30,6 +31,7 @@ class Job:
     stage: Stage
     settings: AdapterSettings
     topic: TopicName
+    installation: Installation
     handler_seconds: float
 
 
@@ -75,7 +77,8 @@ def main() -> None:
 
 
 def _obey(job: Job, adapters: SiteAdapters, order: Order, answers: BinaryIO) -> None:
-    polled = adapters.carry_out(PollRecords(job.topic, job.stage.partition, order.hint, order.limit))
+    wanted = PollRecords(job.topic, job.stage.partition, order.hint, order.limit, job.installation)
+    polled = adapters.carry_out(wanted)
     if not isinstance(polled, Polled):
         tell(answers, Begun(0, None))
         tell(answers, Finished(pack_outcome(None), None if isinstance(polled, HintLost) else order.hint))

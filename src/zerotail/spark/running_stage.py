@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from threading import Event, Lock
 from typing import Final
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
+from zerotail.core.admission import FOREIGN
 from zerotail.core.epoch import topic_at, works_at
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, SiteName
@@ -126,6 +128,7 @@ class RunningStage:
         task = StageTask(self._stages, self._settings, log, installation, patience)
         alone = stage_query.Alone(self._alone.keys, self._send_away)
         self._log, self._installation, self._started = log, installation, time.monotonic()
+        self._forget_other_logs()
         self._query = start_stage_query(
             records, task, self._places, checkpoint, self._note, self._may_take, self._remember, alone
         )
@@ -140,6 +143,13 @@ class RunningStage:
             self._places[partition] = place
         for partition in self._places:
             self._tell(partition)
+
+    def _forget_other_logs(self) -> None:
+        """A record at which a partition stopped, and that lies in a log that is not there any more, stops nothing."""
+        for partition, place in self._places.items():
+            if place.stopped is not None and place.stopped.log not in ("", self._log):
+                self._places[partition] = replace(place, stopped=None)
+                self._tell(partition)
 
     def _may_take(self) -> bool:
         """Whether a batch may be taken; waits while the outside is owed too much."""
@@ -240,7 +250,7 @@ class RunningStage:
         """Let a partition go on by itself until the next start: the others do not wait for it."""
         self._say(_ROLE, self._part.name, partition, "waiting", f"{why}: it goes on in a process of its own")
         topic = topic_at(self._part.topic, self._places[partition].standing.rejoined.get(self._site))
-        job = Job(self._stages[partition], self._settings, topic, self._part.handler_seconds)
+        job = Job(self._stages[partition], self._settings, topic, self._installation, self._part.handler_seconds)
         room = Session(self._settings.dsn, "zerotail stage")
         self._alone[partition] = Alone(job, self._places, self._note, partial(self._has_room, room, partition))
         self._rooms.append(room)
@@ -270,16 +280,14 @@ class RunningStage:
             "other_installation": taken.strangers,
             "held": taken.held,
         }
-        self._tell(partition, taken.unreadable, **counters)
+        self._tell(partition, **counters)
 
-    def _tell(self, partition: PartitionNumber, unreadable: str = "", **counters: int) -> None:
+    def _tell(self, partition: PartitionNumber, **counters: int) -> None:
         """Say that a partition works, or why it has stopped."""
         poison = self._places[partition].stopped
-        reason = unreadable
-        if poison is not None:
-            reason = (
-                f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: {poison.reason}"
-            )
+        reason = "" if poison is None else poison.reason
+        if poison is not None and poison.producer != FOREIGN:
+            reason = f"serial {poison.serial} of producer {poison.producer} at position {poison.position}: {reason}"
         self._say(_ROLE, self._part.name, partition, "stopped" if reason else "working", reason, {}, **counters)
 
     def _wait_for_room(self) -> None:

@@ -34,8 +34,9 @@ from zerotail.ports import Batch, End, ReadHead
 from zerotail.spark.patience import SlowError, run_within
 from zerotail.spark.reader_options import reader_options
 from zerotail.spark.results import Outcome, Slow, pack_outcome, unpack_outcome
+from zerotail.spark.strange import has_news, sift, stop_at
 from zerotail.spark.worker import settle_worker
-from zerotail.wiring import AdapterSettings, shared_adapters
+from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 
 FROM_THE_BEGINNING = Offset(-2)
 """Spark's word for the beginning of a log."""
@@ -116,7 +117,6 @@ def start_stage_query(
     """
     alone = alone or Alone()
 
-    halted: set[PartitionNumber] = set()
     rehearse_at = 0.0
 
     def on_batch(batch: DataFrame, _number: int) -> None:
@@ -126,7 +126,7 @@ def start_stage_query(
                 batch.mapInArrow(_rehearsal_of(task), _RESULT).collect()
                 rehearse_at = time.monotonic() + _REHEARSE_SECONDS
             return
-        left_out = halted | alone.partitions()
+        left_out = alone.partitions()
         work = _task_of_batch(task, dict(places), left_out, time.time_ns() // 1000)
         for row in _carry_out(batch, work, [one for one in places if one not in left_out], alone):
             outcome = unpack_outcome(row.outcome)
@@ -140,8 +140,6 @@ def start_stage_query(
                 ended(outcome)
                 raise StageEndedError(outcome)
             places[partition] = replace(places[partition], head=outcome.head, stopped=outcome.stopped)
-            if outcome.unreadable:
-                halted.add(partition)
             note(partition, outcome)
 
     writer = records.writeStream.foreachBatch(on_batch).option("checkpointLocation", checkpoint)
@@ -179,7 +177,7 @@ def _carry_out(batch: DataFrame, work: Work, partitions: Iterable[PartitionNumbe
 
 
 def _task_of_batch(
-    task: StageTask, places: Mapping[PartitionNumber, Place], halted: Set[PartitionNumber], at: int
+    task: StageTask, places: Mapping[PartitionNumber, Place], left_out: Set[PartitionNumber], at: int
 ) -> Work:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
@@ -189,7 +187,7 @@ def _task_of_batch(
         table = pa.Table.from_batches(arrived)
         partition = PartitionNumber(table.column("partition")[0].as_py())
         place = places.get(partition)
-        if partition in halted or (place is not None and place.stopped is not None):
+        if partition in left_out or (place is not None and place.stopped is not None):
             return  # what lies behind the record at which it stopped is read again by the next start
         outcome = None if place is None else _take(task, partition, place, table, at)
         yield pa.RecordBatch.from_arrays(
@@ -218,35 +216,26 @@ def _rehearsal_of(task: StageTask) -> Work:
 
 
 def _take(task: StageTask, partition: PartitionNumber, place: Place, table: pa.Table, at: int) -> Outcome:
-    """Take everything, or what lies in front of a record that this version cannot read."""
-    unreadable = ""
+    """Take everything, or what lies in front of a record that nobody can take."""
+    stage, adapters = task.stages[partition], shared_adapters(task.adapters)
     try:
-        batch = batch_of(table, task.installation)
-    except Refused:
-        table, unreadable = _readable_part(table)
-        if not table.num_rows:
-            return Taken(place.head, 0, 0, 0, 0, 0, unreadable=unreadable)
-        batch = batch_of(table, task.installation)
-    hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
-    story = take_batch(task.stages[partition], place, batch, hint, at)
-    try:
-        taken = run_within(story, shared_adapters(task.adapters), task.patience_seconds, SlowError)
+        sifted = sift(table, place, task.log, task.installation)
+        if sifted.asks_for_news and run_to_end(has_news(stage, place), adapters):
+            return End.SUPERSEDED  # it is said by the head why, if it must not go on
+        taken: Taken | End = Taken(place.head, 0, 0, 0, 0, 0)
+        table = sifted.table
+        if table.num_rows:
+            hint = Hint(task.log, Offset(table.column("offset")[table.num_rows - 1].as_py() + 1))
+            story = take_batch(stage, place, batch_of(table, task.installation), hint, at)
+            taken = run_within(story, adapters, task.patience_seconds, SlowError)
+        if isinstance(taken, End) or sifted.stopped is None or taken.stopped is not None:
+            return taken
+        stopped = run_to_end(stop_at(stage, taken, sifted.stopped), adapters)
     except ZerotailError as error:
         return error
     except SlowError:
         return Slow()
-    return replace(taken, unreadable=unreadable) if isinstance(taken, Taken) else taken
-
-
-def _readable_part(table: pa.Table) -> tuple[pa.Table, str]:
-    """The records in front of the first one whose header cannot be read, and why it cannot."""
-    for place, header in enumerate(table.column("header").to_pylist()):
-        try:
-            decode_column(pa.array([header], pa.binary()))
-        except Refused as error:
-            offset = table.column("offset")[place].as_py()
-            return table.slice(0, place), f"offset {offset} of the topic: {error.message}"
-    return table, ""
+    return stopped if isinstance(stopped, End) else replace(taken, stopped=stopped)
 
 
 def batch_of(table: pa.Table, installation: Installation) -> Batch:

@@ -26,7 +26,7 @@ from zerotail.errors import Broken, Refused, ZerotailError
 from zerotail.flow.stage import Taken
 from zerotail.kafka.copy_order import Outcome
 from zerotail.ports import End
-from zerotail.spark.results import pack, pack_outcome, unpack, unpack_outcome
+from zerotail.spark.results import Slow, pack, pack_outcome, unpack, unpack_outcome
 
 pytestmark = pytest.mark.fast
 
@@ -46,9 +46,9 @@ POISON = Poison(ProducerNumber(1), Serial(5), Position(41), bytes(range(8)), "Ty
 
 
 @pytest.mark.parametrize(
-    "outcome", [None, *End, Taken(HEAD, 1, 2, 3, 4, 5), Taken(HEAD, 1, 0, 0, 0, 0, POISON, 3, "x")]
+    "outcome", [None, *End, Taken(HEAD, 1, 2, 3, 4, 5), Taken(HEAD, 1, 0, 0, 0, 0, POISON, 3), Slow()]
 )
-def test_outcomes_arrive_as_they_were(outcome: Taken | End | None) -> None:
+def test_outcomes_arrive_as_they_were(outcome: Taken | End | Slow | None) -> None:
     assert unpack_outcome(pack_outcome(outcome)) == outcome
 
 

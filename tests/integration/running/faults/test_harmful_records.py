@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from support.command import call
+from support.kafka_faults import Kept, TopicAtSite
 from support.running import Running
+from zerotail.core.identity import Epoch, ProducerNumber, Serial
+from zerotail.core.installation import Installation
+from zerotail.core.record import HEADER_NAME, Header, digest_of, encode
 
 
 @pytest.mark.parametrize(
@@ -75,3 +79,32 @@ def _stopped_at(system: Running, serial: int) -> dict[str, Any]:
 def _position(system: Running, partition: int) -> int:
     query = "select next_position from zerotail.head where stage = %s and partition = %s"
     return int(system.sql(query, system.stage_name, partition)[0][0])
+
+
+@pytest.mark.servers
+def test_a_header_from_the_future_stops_its_partition_until_it_is_skipped(system: Running) -> None:
+    (number,), (epoch,) = system.sql(
+        "select producer from zerotail.producer where name = %s "
+        "union all (select epoch from zerotail.epoch order by epoch desc limit 1)",
+        f"cards-{system.name}",
+    )
+    before, serial = _position(system, 1), system.inserted.get(("cards", 0), 0) + 1
+    mark = Installation(bytes(system.sql("select identity from zerotail.installation")[0][0])).mark
+    header = encode(Header(Epoch(epoch + 512), ProducerNumber(number), Serial(serial), digest_of(b"{}"), mark))
+    TopicAtSite(system.lab, system.topic, system.partitions).write([Kept(0, b"{}", [(HEADER_NAME, header)])])
+    system.wait("its partition stops", lambda: system.words("stage")[0]["doing"] == "stopped")
+    system.insert(100)
+    system.wait("the other partition goes on", lambda: _position(system, 1) == before + 2 * 100)
+    said = call("poison", "list", "--config", str(system.config), "--site", "east", "--json")
+    (one,) = [one for one in said.answer("poison-list")["records"] if one["stage"] == system.stage_name]
+    assert f"its epoch {epoch + 512} is newer than any that the database has opened" in one["reason"]
+    assert f"serial {serial} of producer {number}" in one["reason"]
+    assert one["reason"] in system.words("stage")[0]["reason"]
+    record = (system.stage_name, "0", "0", str(one["serial"]), "--digest", one["digest"])
+    where = ("--by", "anna", "--config", str(system.config), "--site", "east")
+    (folder := system.folder / "instead").write_text("{}")
+    assert call("poison", "replace", *record, *where, "--value", str(folder)).code == 3
+    assert call("poison", "skip", *record, *where).code == 0
+    system.wait_until_all_arrived()
+    system.require_exactly_once()
+    assert call("poison", "list", "--config", str(system.config), "--site", "east").code == 0

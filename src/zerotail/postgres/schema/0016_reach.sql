@@ -1,3 +1,5 @@
+-- How far trouble reaches: lanes that stop alone, and records that stop one partition.
+
 -- A receiver that stands where our history cannot have brought it stops its lane until a person says that it may go on.
 -- That is stored: the numbers that it had too many would be given by and by, and what they stand for here would be left
 -- out without a word.
@@ -7,3 +9,10 @@ alter table zerotail.lane add column if not exists stopped_at timestamptz;
 alter table zerotail.lane add column if not exists resumed_by text not null default '';
 
 comment on column zerotail.lane.stopped is 'why nothing is sent on this lane until somebody says that it may go on; empty when it may';
+
+-- A record of a topic that is none of our instructions, and cannot be passed over: producer 0, and as serial the offset
+-- plus 1. It stops its partition where that topic is read, and nowhere else.
+
+alter table zerotail.poison add column if not exists log text not null default '';
+
+comment on column zerotail.poison.log is 'of a record that is no instruction (producer 0): in which log it lies, at the offset serial - 1; a skipped one has no place in the order';
