@@ -61,10 +61,11 @@ class Emitting:
         for lane in lanes:
             self.given[lane] = self.given.get(lane, 0) + len(values)
 
-    def start(self, site: str = "east", *, wait: bool = True) -> subprocess.Popen[bytes]:
+    def start(self, site: str = "east", *, wait: bool = True, take_over: bool = False) -> subprocess.Popen[bytes]:
         """Start the process; with `wait`, return when it has begun to send."""
+        command = [sys.executable, "-m", "zerotail", "run", "emitter", "--config", str(self.config), "--site", site]
         process = subprocess.Popen(
-            [sys.executable, "-m", "zerotail", "run", "emitter", "--config", self.config, "--site", site],
+            [*command, *(["--take-over"] if take_over else [])],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

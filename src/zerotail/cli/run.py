@@ -45,18 +45,27 @@ _standby_option = click.option(
 )
 
 
+_take_over_option = click.option(
+    "--take-over", is_flag=True, help="Go on in the place of an instance that is at work; it ends with 6."
+)
+
+
 @command.command("all", epilog="Example:  zerotail run all --site west --standby")
 @_standby_option
+@_take_over_option
 @_run_options
-def run_all(site: str, path: str | None, standby: bool, as_json: bool) -> int:
+def run_all(site: str, path: str | None, standby: bool, take_over: bool, as_json: bool) -> int:
     """One Spark application for producers and stages, and an emitter; each is started again when it dies."""
     from zerotail.running.prepare import adapter_settings
     from zerotail.running.supervisor import Supervisor
 
     configuration, file = _load(path)
     adapter_settings(configuration, configuration.require_site(site))
+    if not take_over:
+        _require_alone(configuration, site, "all", _emitted(configuration) | _applied(configuration, None, None))
     this = [sys.executable, "-m", "zerotail", "run"]
-    options = ["--site", site, "--config", file, *(["--standby"] if standby else [])]
+    # Whoever is started again finds the one before it gone, or another one that was told to take over.
+    options = ["--site", site, "--config", file, *(["--standby"] if standby else []), "--take-over"]
     commands = {"flow": [*this, "flow", *options], "emitter": [*this, "emitter", *options]}
     supervisor = Supervisor(commands, _tell, ends_of_turns=_ENDS_OF_TURNS if standby else {})
     return _until_stopped("all", site, supervisor.run, supervisor.stop, as_json)
@@ -64,36 +73,42 @@ def run_all(site: str, path: str | None, standby: bool, as_json: bool) -> int:
 
 @command.command("flow", hidden=True, epilog="Example:  zerotail run flow --site east")
 @_standby_option
+@_take_over_option
 @_run_options
-def run_flow(site: str, path: str | None, standby: bool, as_json: bool) -> int:
+def run_flow(site: str, path: str | None, standby: bool, take_over: bool, as_json: bool) -> int:
     """All producers and all stages in one Spark application."""
-    return _run_application("flow", site, path, None, None, as_json, standby=standby)
+    return _run_application("flow", site, path, None, None, as_json, standby=standby, take_over=take_over)
 
 
 @command.command("producer", epilog="Example:  zerotail run producer cards --site east")
 @click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@_take_over_option
 @_run_options
-def run_producer(names: tuple[str, ...], site: str, path: str | None, as_json: bool) -> int:
+def run_producer(names: tuple[str, ...], site: str, path: str | None, take_over: bool, as_json: bool) -> int:
     """One producer, or several in one Spark application."""
-    return _run_application("producer", site, path, names, (), as_json)
+    return _run_application("producer", site, path, names, (), as_json, take_over=take_over)
 
 
 @command.command("stage", epilog="Example:  zerotail run stage settle --site east")
 @click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@_take_over_option
 @_run_options
-def run_stage(names: tuple[str, ...], site: str, path: str | None, as_json: bool) -> int:
+def run_stage(names: tuple[str, ...], site: str, path: str | None, take_over: bool, as_json: bool) -> int:
     """One stage, or several in one Spark application."""
-    return _run_application("stage", site, path, (), names, as_json)
+    return _run_application("stage", site, path, (), names, as_json, take_over=take_over)
 
 
 @command.command("emitter", epilog="Example:  zerotail run emitter --site east")
 @_standby_option
+@_take_over_option
 @_run_options
-def run_emitter(site: str, path: str | None, standby: bool, as_json: bool) -> int:
+def run_emitter(site: str, path: str | None, standby: bool, take_over: bool, as_json: bool) -> int:
     """Send what the site owes to the outside and to next stages, behind the gate."""
     from zerotail.running.emitter import Emitter
 
     configuration, _ = _load(path)
+    if not take_over:
+        _require_alone(configuration, site, "emitter", _emitted(configuration))
     with _reporter(configuration, site) as reporter:
         emitter = Emitter(configuration, configuration.require_site(site), _tell, reporter.say, standby=standby)
         return _until_stopped("emitter", site, emitter.run, emitter.stop, as_json)
@@ -147,6 +162,7 @@ def _run_application(
     as_json: bool,
     *,
     standby: bool = False,
+    take_over: bool = False,
 ) -> int:
     from zerotail.code import find_code_beside
     from zerotail.running.parts import plan_parts
@@ -156,6 +172,9 @@ def _run_application(
     where = configuration.require_site(site)
     find_code_beside(file)
     parts = plan_parts(configuration, producers, stages)
+    if not take_over:
+        words = " ".join((what, *(producers or ()), *(stages or ())))
+        _require_alone(configuration, site, words, _applied(configuration, producers, stages))
     if not standby:
         prepare(configuration, where)
     from zerotail.spark.application import Application, run_parts
@@ -169,6 +188,26 @@ def _run_application(
             application.stop,
             as_json,
         )
+
+
+def _emitted(configuration: Configuration) -> set[tuple[str, str]]:
+    return {("emitter", str(channel)) for stage in configuration.stages.values() for channel in stage.emits}
+
+
+def _applied(
+    configuration: Configuration, producers: Sequence[str] | None, stages: Sequence[str] | None
+) -> set[tuple[str, str]]:
+    makers = configuration.producers if producers is None else producers
+    takers = configuration.stages if stages is None else stages
+    return {("producer", str(name)) for name in makers} | {("stage", str(name)) for name in takers}
+
+
+def _require_alone(configuration: Configuration, site: str, words: str, parts: set[tuple[str, str]]) -> None:
+    from zerotail.running.only_one import require_alone
+
+    where = configuration.require_site(site)
+    dsn = configuration.sites[where].database.dsn.reveal()
+    require_alone(dsn, where, parts, f"zerotail run {words} --site {site}")
 
 
 def _tell(line: str) -> None:

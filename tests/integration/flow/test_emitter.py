@@ -193,7 +193,10 @@ def test_the_older_of_two_emitters_ends_by_itself_with_its_own_code(emitting: Ma
     one.owe(values(1, 50))
     older = one.start()
     wait_for("the first one sends", lambda: all_acknowledged(one))
-    one.start()
+    second = one.start(wait=False)
+    assert second.wait(30) == 6
+    assert older.poll() is None, "the one that was started by accident has ended"
+    one.start(take_over=True)
     one.owe(values(51, 50))
     assert older.wait(30) == 6
     wait_for("the second one sends", lambda: all_acknowledged(one))

@@ -36,10 +36,10 @@ def test_the_older_of_two_instances_ends_by_itself(lab: Layout, tmp_path: Path) 
         system.wait_for_line("running stage")
         system.insert(300)
         system.wait_until_all_arrived()
-        system.start("flow")
+        system.start("flow", "--take-over")
         system.insert(300)
         assert older.wait(120) == 6
-        newer_emitter = system.start("emitter")
+        newer_emitter = system.start("emitter", "--take-over")
         assert emitter.wait(60) == 6
         system.insert(300)
         system.wait_until_all_arrived()
