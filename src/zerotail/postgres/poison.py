@@ -98,6 +98,17 @@ def record_poison(connection: Connection, effect: RecordPoison) -> Done:
     return Done(read_position(connection))
 
 
+def forget_other_logs(connection: Connection, stage: StageName, log: str) -> Done:
+    """Records of a log that the stage does not read any more stop it no longer; decided by nobody."""
+    require_own_timeline(connection)
+    connection.execute(
+        b"update zerotail.poison set decision = 'retry', decided_by = 'another log', decided_at = clock_timestamp() "
+        b"where stage = %s and log not in ('', %s) and decision = ''",
+        (stage, log),
+    )
+    return Done(read_position(connection))
+
+
 @dataclass(frozen=True, slots=True)
 class Unfit:
     """A row of which its producer cannot make a record, and why."""

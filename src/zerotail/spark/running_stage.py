@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from threading import Event, Lock
 from typing import Final
@@ -23,6 +22,7 @@ from zerotail.flow.stage import Place, Stage, Taken, claim_place
 from zerotail.kafka.log import admin_client, log_bounds, log_identity
 from zerotail.ports import End, HeadRead, ReadHead
 from zerotail.postgres.owed import owed_bytes
+from zerotail.postgres.poison import forget_other_logs
 from zerotail.postgres.transaction import Session
 from zerotail.running.parts import StagePart
 from zerotail.running.prepare import WAITING, NotActiveError, adapter_settings, prepare_or_wait
@@ -109,13 +109,14 @@ class RunningStage:
         partitions = [PartitionNumber(number) for number in range(prepared.partitions[self._part.topic])]
         self._stages = {partition: self._part.at(partition) for partition in partitions}
         self._places.clear()
+        client = admin_client(self._settings.kafka)
+        log, bounds = log_identity(client, topic), log_bounds(client, topic, partitions)
         if live:
+            self._forget_other_logs(log)
             self._waiting = False
             self._claim()
         else:
             self.waits(WAITING)
-        client = admin_client(self._settings.kafka)
-        log, bounds = log_identity(client, topic), log_bounds(client, topic, partitions)
         starts = {PartitionNumber(partition): behind for partition, (_, behind) in bounds.items()}
         starts |= {
             partition: start_offset(place.head.hint, log, bounds[partition])
@@ -128,7 +129,6 @@ class RunningStage:
         task = StageTask(self._stages, self._settings, log, installation, patience)
         alone = stage_query.Alone(self._alone.keys, self._send_away)
         self._log, self._installation, self._started = log, installation, time.monotonic()
-        self._forget_other_logs()
         self._query = start_stage_query(
             records, task, self._places, checkpoint, self._note, self._may_take, self._remember, alone
         )
@@ -144,12 +144,13 @@ class RunningStage:
         for partition in self._places:
             self._tell(partition)
 
-    def _forget_other_logs(self) -> None:
-        """A record at which a partition stopped, and that lies in a log that is not there any more, stops nothing."""
-        for partition, place in self._places.items():
-            if place.stopped is not None and place.stopped.log not in ("", self._log):
-                self._places[partition] = replace(place, stopped=None)
-                self._tell(partition)
+    def _forget_other_logs(self, log: str) -> None:
+        """What lay in a log that is not there any more stops nothing."""
+        database = Session(self._settings.dsn, "zerotail stage")
+        try:
+            database.write(lambda connection: forget_other_logs(connection, self._part.name, log))
+        finally:
+            database.close()
 
     def _may_take(self) -> bool:
         """Whether a batch may be taken; waits while the outside is owed too much."""
@@ -169,6 +170,7 @@ class RunningStage:
                 first = next(iter(self._stages))
                 read = self._turn_adapters.carry_out(ReadHead(self._part.name, first))
                 if isinstance(read, HeadRead) and read.standing.live_at(self._site):
+                    self._forget_other_logs(self._log)
                     self._claim()
                     self._waiting = False
             return not self._waiting
