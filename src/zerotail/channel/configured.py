@@ -72,10 +72,16 @@ def open_receiver(channel: Channel, lane: Lane, site: SiteName) -> Receiver:
 
 
 def ask_http(channel: HttpChannel, lanes: Sequence[Lane], seconds: float) -> list[Epoch | None]:
-    """In which epochs lanes were claimed last, as far as the receiver says so."""
-    receiver = _http_receiver(channel, SiteName(""), seconds)
+    """In which epochs lanes were claimed last. One that says nothing of a lane is not asked about the next: a takeover
+    waits for it.
+    """
+    receiver, told = _http_receiver(channel, SiteName(""), seconds), list[Epoch | None]()
     try:
-        return [receiver.last_claim(lane) for lane in lanes]
+        for lane in lanes:
+            told.append(receiver.last_claim(lane))
+            if told[-1] is None:
+                break
+        return told
     finally:
         receiver.close()
 

@@ -218,8 +218,11 @@ def _surplus(
         there = seen.get(active)
         if there is None or not holds_more_perhaps(copy, there, active):
             continue
-        with _asking(configuration, site) as of_copy, _asking(configuration, active) as of_active:
-            yield site, compare_copies(of_copy, of_active)
+        try:
+            with _asking(configuration, site) as of_copy, _asking(configuration, active) as of_active:
+                yield site, compare_copies(of_copy, of_active)
+        except ZerotailError:  # one of them is gone just now, or may not be read: nobody can tell
+            yield site, Surplus(copy.flushed, None, there.flushed, replayed=False)
 
 
 @contextmanager
