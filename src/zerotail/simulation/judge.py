@@ -22,6 +22,7 @@ from zerotail.core.receiver import ReceiverClass
 from zerotail.core.record import digest_of
 from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
+from zerotail.simulation.kafka import THEIRS
 from zerotail.simulation.outside import Attempt, Receiver
 from zerotail.simulation.parts import OTHER, Witness
 from zerotail.simulation.postgres import EXTEND, Server
@@ -344,7 +345,7 @@ def _judge_standby(world: World, server: Server) -> list[Violation]:
         seen: set[tuple[int, int]] = set()
         last = -1
         for record in log.records:
-            if record is None or (record.producer, record.serial) in seen:
+            if record is None or record.mark == THEIRS.mark or (record.producer, record.serial) in seen:
                 continue
             seen.add((record.producer, record.serial))
             position = places.get((record.producer, record.serial))
