@@ -43,7 +43,7 @@ from zerotail.operate.pipeline import read_pipeline, transforms_of
 from zerotail.ports import JournalRead, ReadJournal
 from zerotail.postgres.connection import Connection, snapshot
 from zerotail.postgres.lineage import read_standing
-from zerotail.postgres.reading import Transforms, read_journal
+from zerotail.postgres.reading import Source, Transforms, find_sources, read_journal
 
 _SEGMENTS_AT_ONCE = 200
 _ROWS = b"select producer, partition, serial, id, value from zerotail.instruction order by producer, partition, serial"
@@ -73,7 +73,12 @@ def read_site(connection: Connection, configuration: Configuration, site: str, r
         names = read_producers(connection)
         pipeline = read_pipeline(configuration, connection)
         epochs = tuple(row.epoch for row in read_standing(connection).lineage.rows)
-        events: list[AnyEvent] = list(_rows(connection, site, names, transforms))
+        sources = {
+            (producer, stage.partition): source
+            for stage in pipeline.stages
+            for producer, source in find_sources(connection, stage.name, stage.partition, transforms).items()
+        }
+        events: list[AnyEvent] = list(_rows(connection, site, names, sources))
         segments: list[FinalSegment] = []
         decided: dict[SegmentName, Sequence[Decided]] = {}
         for stage in pipeline.stages:
@@ -108,17 +113,19 @@ def divergent(theirs: list[FinalSegment], ours: list[FinalSegment]) -> Iterator[
             )
 
 
-def _rows(connection: Connection, site: str, names: Names, transforms: Transforms) -> Iterator[FinalInstruction]:
+def _rows(
+    connection: Connection, site: str, names: Names, sources: Mapping[tuple[ProducerNumber, PartitionNumber], Source]
+) -> Iterator[FinalInstruction]:
     for number, partition, serial, identifier, value in connection.execute(_ROWS, binary=True):
         name = names[ProducerNumber(number)]
-        transform = transforms.get(name)
+        source = sources.get((ProducerNumber(number), PartitionNumber(partition)), Source())
         yield FinalInstruction(
             site=SiteName(site),
             producer=name,
             partition=PartitionNumber(partition),
             serial=Serial(serial),
             id=identifier,
-            digest=digest_of(transform(value) if transform else value).hex(),
+            digest=digest_of(source.value_of(serial, value)).hex(),
         )
 
 

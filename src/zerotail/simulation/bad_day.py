@@ -161,7 +161,10 @@ class BadDay(Parts):
             if self.out == OTHER[effect.site]:
                 self.out = None
             self.witness.gated(self.moment, changed.current)
+        if effect.phase is Phase.DRAINING:
+            self.drained_by[effect.site] = actor
         if effect.phase is Phase.LIVE:
+            self.drained_by.pop(effect.site, None)
             self.witness.live(self.moment, lineage.current)
         return result
 

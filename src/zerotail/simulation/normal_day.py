@@ -21,6 +21,7 @@ from zerotail.core.identity import (
     Lsn,
     PartitionNumber,
     Serial,
+    SiteName,
     StageName,
     Timeline,
 )
@@ -62,16 +63,25 @@ class NormalDay(Parts):
         lineage = server.lineage
         if not works_at(lineage, actor.site, Timeline(server.timeline)):
             return NOT_LIVE
-        if lineage.current.phase is not Phase.LIVE:
+        writes: list[Write] = []
+        if lineage.current.phase is Phase.DRAINING and self.way_in_is_open(actor.site):
+            self.mark("drain healed")
+            writes.append((SET, "lineage", "", lineage.changed(phase=Phase.LIVE)))
+        elif lineage.current.phase is not Phase.LIVE:
             return NOT_LIVE
         key = (effect.producer, effect.partition)
         serial = Serial(len(server.table("instructions").get(key, ())) + 1)
-        writes: list[Write] = [
+        writes += [
             (EXTEND, "instructions", key, ((effect.id, effect.value),)),
             (SET, "ids", effect.id, (serial, *key, effect.value)),
         ]
         result = ports.Submitted(server.standing(), serial, Lsn(server.position + 1))
         return self._store(actor, server, writes, result, wait=True)
+
+    def way_in_is_open(self, site: SiteName) -> bool:
+        """Whether nobody who lives drains this site."""
+        holder = self.drained_by.get(site)
+        return holder is None or not holder.lives
 
     def _read_feed(self, actor: Actor, effect: ports.ReadFeed) -> Any:
         server = self.server_at_work(actor)

@@ -254,7 +254,7 @@ class Operators:
             return
         lineage = server.lineage
         if not works_at(lineage, active, None if server.in_recovery else Timeline(server.timeline)) or (
-            lineage.current.phase is not Phase.LIVE
+            lineage.current.phase is Phase.OPENED  # one that drains goes on by itself when nobody drains it any more
         ):
             waits_for_standby = works_at(lineage, active, Timeline(server.timeline)) and not follows
             if self._other_is_complete(active):

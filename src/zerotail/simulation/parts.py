@@ -92,11 +92,13 @@ class DecidedNote(NamedTuple):
 class Actor(Writer):
     """Whoever yields an effect: at which site, and what its session waits for."""
 
-    __slots__ = ("read_at", "waiting")
+    __slots__ = ("lives", "read_at", "waiting")
     site: SiteName
 
     def __init__(self, site: SiteName, read_at: int = 0) -> None:
         super().__init__(site)
+        self.lives = False
+        """Whether its session is there: not that of a request on its way, or of a process that has ended."""
         self.read_at = read_at
         """When it last read what it owes: a release is as old as that."""
         self.waiting: tuple[Waiting, Any] | None = None
@@ -162,6 +164,8 @@ class Parts:
         self.power_off: Callable[[SiteName], None] = lambda _: None
         self.witness: Witness = Witness()
         self._logs_made = 0
+        self.drained_by: dict[SiteName, Actor] = {}
+        """Who shut the way in of a site last; it is shut for as long as that one lives."""
         self._stages = {(stage.name, stage.partition): stage for stage in topology.stages}
 
     def mark(self, name: str) -> None:

@@ -61,6 +61,7 @@ class Process(Actor):
 
     def __init__(self, name: str, code: int, site: SiteName, story: ports.Story[Any]) -> None:
         super().__init__(site)
+        self.lives = True
         self.name = name
         self.code = code
         self.story = story
@@ -136,6 +137,7 @@ class Schedule:
     def drop(self, process: Process) -> None:
         """A process is gone; what its session waits for stays in the database."""
         self.processes.pop(process, None)
+        process.lives = False
         process.story.close()
 
     def tell(self, line: str) -> None:
@@ -276,6 +278,7 @@ class Schedule:
 
     def _end(self, process: Process, value: Any) -> None:
         self.processes.pop(process, None)
+        process.lives = False
         if process.ended:
             process.ended(process, value)
 

@@ -189,9 +189,9 @@ def _made(task: _Task, values: list[bytes], serials: list[int], *, decided: bool
 
 
 def _bytes_of(value: object) -> bytes:
-    if not isinstance(value, bytes):
+    if not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"it gave {type(value).__name__}, not bytes")
-    return value
+    return bytes(value)
 
 
 def _is_decided(task: _Task, serial: int, row: bytes) -> bool:

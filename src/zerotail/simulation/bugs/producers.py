@@ -18,6 +18,7 @@ from zerotail.flow import produce, stage
 from zerotail.simulation import parts
 from zerotail.simulation import plan as plans
 from zerotail.simulation.bugs.planting import SITE_CHANGES, Patch, bug
+from zerotail.simulation.normal_day import NormalDay
 from zerotail.simulation.world import World
 
 
@@ -156,3 +157,16 @@ def _() -> list[Patch]:
 )
 def _() -> list[Patch]:
     return [(stage, "IDLE_POLLS", 1 << 30)]
+
+
+@bug(
+    "drain-outlives-its-act",
+    "a handover that was killed while it drained leaves the way in shut",
+    "L2",
+    where={"more_faults": (plans.HANDOVER, plans.HANDOVER, plans.CRASH_AFTER, plans.CRASH_AFTER), "spacing": 7},
+)
+def _() -> list[Patch]:
+    def shut(world: Any, site: Any) -> bool:
+        return False
+
+    return [(NormalDay, "way_in_is_open", shut)]

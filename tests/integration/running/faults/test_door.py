@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,8 @@ def test_a_row_that_no_record_can_be_made_of_stops_its_producer_and_partition_on
     system: Running, tmp_path: Path
 ) -> None:
     refused = system.insert_value("cards", 0, json.dumps({"account": "a", "amount": 1, "why": "no record"}).encode())
-    began = time.monotonic()
     one = _listed(system, refused)
-    assert time.monotonic() - began < SECONDS
+    assert _seconds_until_listed(system, refused) < SECONDS
     assert (one["producer_name"], one["partition"], one["at_door"]) == (f"cards-{system.name}", 0, True)
     assert "the transform cannot take it: ValueError: no record can be made of this" in one["reason"]
 
@@ -82,6 +80,15 @@ def _listed(system: Running, serial: int) -> dict[str, Any]:
 
     system.wait(f"it stands at serial {serial}", lambda: bool(found()), 20)
     return found()[0]
+
+
+def _seconds_until_listed(system: Running, serial: int) -> float:
+    """By the clock of the database; a command takes seconds to start on a busy machine."""
+    query = (
+        "select extract(epoch from found_at - submitted_at)::float8 from zerotail.poison "
+        "join zerotail.instruction using (producer, partition, serial) where stage = %s and serial = %s"
+    )
+    return float(system.sql(query, system.stage_name, serial)[0][0])
 
 
 def _decide(system: Running, word: str, one: dict[str, Any], *more: str) -> int:
