@@ -238,7 +238,8 @@ def postgres_outside(lab: Layout, receiver: ReceiverClass) -> Outside:
     def open_it(_lane: Lane, seconds: float) -> Receiver:
         receipts = receiver is ReceiverClass.R0
         effect = insert_into("inbox", drop_repeats=not receipts)
-        return PostgresReceiver(place, effect, receipts=receipts, timeout_seconds=seconds)
+        named = "inbox", insert_into("inbox", drop_repeats=not receipts, named=True)
+        return PostgresReceiver(place, effect, receipts=receipts, timeout_seconds=seconds, named=named)
 
     def arrived(lane: Lane) -> Arrived:
         with session(place, Deadline.after(20)) as connection:

@@ -61,10 +61,15 @@ def open_receiver(channel: Channel, lane: Lane, site: SiteName) -> Receiver:
         case PostgresChannel():
             receipts = channel.receiver == "R0"
             effect = insert_into(channel.table, drop_repeats=not receipts)
+            named: tuple[str, Effect] | None = None
             if channel.statement:
                 effect = Effect(channel.statement.encode())
+            else:
+                named = channel.table, insert_into(channel.table, drop_repeats=not receipts, named=True)
             patience = channel.timeout.total_seconds()
-            return PostgresReceiver(channel.dsn.reveal(), effect, receipts=receipts, timeout_seconds=patience)
+            return PostgresReceiver(
+                channel.dsn.reveal(), effect, receipts=receipts, timeout_seconds=patience, named=named
+            )
         case TopicChannel():
             raise Misused(f"the channel {lane.channel} leads to the topic {channel.topic}; its receiver is a stage.")
         case _:

@@ -33,6 +33,7 @@ from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
     Indefinite,
+    OtherInstallation,
     OutOfOrder,
     Refused,
     SendEmissions,
@@ -45,7 +46,9 @@ Headers = Callable[[], Mapping[str, str]]
 """Looked up for every new connection, because secrets in them may be renewed."""
 _HAS_ITS_EFFECT = frozenset({"accepted", "repeat_dropped"})
 _OLDER = "older_epoch_refused"
+_OTHER = "other_installation_refused"
 _EXPOSED = "Zerotail-Exposed"
+_INSTALLATION = "Zerotail-Installation"
 _NONE: Mapping[str, str] = MappingProxyType({})
 _SAYS_NOTHING = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
@@ -62,6 +65,7 @@ class _BatchAnswer(msgspec.Struct, frozen=True):
     verdicts: list[str]
     last_accepted: EmissionNumber | None
     highest: _Claimant | None = None
+    installation: str = ""
 
 
 class _ClaimTaken(msgspec.Struct, frozen=True):
@@ -71,6 +75,10 @@ class _ClaimTaken(msgspec.Struct, frozen=True):
 
 class _ClaimRefused(msgspec.Struct, frozen=True):
     highest: _Claimant
+
+
+class _OfAnother(msgspec.Struct, frozen=True):
+    installation: str
 
 
 class _LastSaid(msgspec.Struct, frozen=True):
@@ -103,11 +111,13 @@ class HttpReceiver:
         """Say who sends from now on, and learn the last number that arrived."""
         if self._claims is None:
             return Welcome(None, None)
-        said = self._claims.post(_envelope(effect, self._site))
+        said = self._claims.post(_envelope(effect, self._site), _flags(effect))
         if not isinstance(said, _Said):
             return said
         if said.status == HTTPStatus.OK and (taken := _decode(said, _ClaimTaken)):
             return Welcome(taken.last_accepted, taken.last_epoch)
+        if said.status == HTTPStatus.CONFLICT and (other := _decode(said, _OfAnother)):
+            return OtherInstallation(other.installation)
         if said.status == HTTPStatus.CONFLICT and (refused := _decode(said, _ClaimRefused)):
             return Superseded(refused.highest.epoch)
         return _declined(said)
@@ -122,9 +132,7 @@ class HttpReceiver:
 
     def send(self, effect: SendEmissions) -> SendAnswer:
         """Send one batch and wait for the verdicts."""
-        # Not a field of the request: a receiver may take an unknown one for an error.
-        flag = {_EXPOSED: "true"} if effect.exposed else {}
-        said = self._batches.post({**_envelope(effect, self._site), "messages": _messages(effect)}, flag)
+        said = self._batches.post({**_envelope(effect, self._site), "messages": _messages(effect)}, _flags(effect))
         if not isinstance(said, _Said):
             return said
         if said.status in (HTTPStatus.OK, HTTPStatus.CONFLICT) and (answer := _decode(said, _BatchAnswer)):
@@ -148,6 +156,14 @@ def _envelope(effect: ClaimAtReceiver | SendEmissions, site: SiteName) -> dict[s
     }
 
 
+def _flags(effect: ClaimAtReceiver | SendEmissions) -> dict[str, str]:
+    """What is told beside a request: a receiver may take an unknown field for an error."""
+    flags = {_INSTALLATION: effect.installation} if effect.installation else {}
+    if isinstance(effect, SendEmissions) and effect.exposed:
+        flags[_EXPOSED] = "true"
+    return flags
+
+
 class _Message(msgspec.Struct, frozen=True, gc=False):
     number: int
     possible_duplicate: bool
@@ -161,6 +177,8 @@ def _messages(effect: SendEmissions) -> list[_Message]:
 
 
 def _conclude(effect: SendEmissions, answer: _BatchAnswer) -> SendAnswer:
+    if _OTHER in answer.verdicts:
+        return OtherInstallation(answer.installation)
     if _OLDER in answer.verdicts:
         return Superseded(answer.highest.epoch if answer.highest else effect.epoch)
     if len(answer.verdicts) != len(effect.values):

@@ -1,9 +1,11 @@
 """A topic of a Kafka cluster that is not ours. Messages of source partition N go to partition N there.
 
-Each message carries a header `zt-emission`, a JSON object with channel, partition, target, number, epoch, incarnation
-and possible_duplicate. A second one, `zt-exposed`, is there only when no other site has what it came from.
+Each message carries a header `zt-emission`, a JSON object with channel, partition, target, number, epoch, incarnation,
+possible_duplicate and, if it has one, the identity of the installation. A second one, `zt-exposed`, is there only when
+no other site has what it came from.
 
-R0: every batch is a transaction; readers use `read_committed`. The transactional id is the lane.
+R0: every batch is a transaction; readers use `read_committed`. The transactional id is installation and lane. A lane on
+which another installation has sent is left alone.
 
 1. A claim looks who wrote last, as far as that can be seen. If it is a newer sender, everything stays as it is.
 2. It opens a producer with the lane's id: whatever an earlier one left open is ended, and that one can commit nothing
@@ -29,6 +31,7 @@ from zerotail.ports import (
     ClaimAtReceiver,
     Done,
     Indefinite,
+    OtherInstallation,
     OutOfOrder,
     SendEmissions,
     Superseded,
@@ -39,7 +42,7 @@ HEADER = "zt-emission"
 EXPOSED = "zt-exposed"
 
 
-class Emitted(msgspec.Struct, frozen=True):
+class Emitted(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the header of a message says."""
 
     channel: str
@@ -49,6 +52,7 @@ class Emitted(msgspec.Struct, frozen=True):
     epoch: Epoch
     incarnation: Incarnation
     possible_duplicate: bool
+    installation: str = ""
 
     @property
     def sender(self) -> tuple[Epoch, Incarnation]:
@@ -62,7 +66,8 @@ class KafkaReceiver:
     def __init__(self, lane: Lane, place: Place, *, transactional: bool) -> None:
         self._lane = lane
         self._transactional = transactional
-        self._writer = TopicWriter(place, f"zerotail/{'/'.join(map(str, lane))}" if transactional else None)
+        self._place = place
+        self._writer = TopicWriter(place, None)
         self._reader = TopicReader(place)
         self._last: EmissionNumber | None = None
         """What the topic's end said, moved on by what was committed since; None when it could not say."""
@@ -73,11 +78,16 @@ class KafkaReceiver:
             return Welcome(None, None)
         # 1
         found = self._reader.find_last(self._recognise, hidden_too=False)
+        if isinstance(found, Emitted) and found.installation != effect.installation:
+            return OtherInstallation(found.installation)
         if isinstance(found, Emitted) and found.sender > (effect.epoch, effect.incarnation):
             return Superseded(found.epoch)
         if not isinstance(found, Emitted | End):
             return found
         # 2
+        self._writer.close()
+        name = ("zerotail", *filter(None, [effect.installation]), *map(str, effect.lane))
+        self._writer = TopicWriter(self._place, "/".join(name))
         if isinstance(opened := self._writer.open(), Unreachable):
             return opened
         # 3
@@ -140,7 +150,16 @@ def _header(effect: SendEmissions, number: EmissionNumber) -> bytes:
     channel, partition, target = effect.lane
     doubtful = number <= effect.doubtful_until
     return msgspec.json.encode(
-        Emitted(channel, partition, target, number, effect.epoch, effect.incarnation, possible_duplicate=doubtful)
+        Emitted(
+            channel,
+            partition,
+            target,
+            number,
+            effect.epoch,
+            effect.incarnation,
+            possible_duplicate=doubtful,
+            installation=effect.installation,
+        )
     )
 
 

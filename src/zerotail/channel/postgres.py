@@ -14,6 +14,7 @@ from zerotail.channel.receiver import ClaimAnswer, SendAnswer
 from zerotail.core.receiver import Welcome
 from zerotail.ports import ClaimAtReceiver, SendEmissions
 from zerotail.postgres import receipt
+from zerotail.postgres.connection import Connection
 from zerotail.postgres.receipt import Effect
 from zerotail.postgres.transaction import Session
 
@@ -21,7 +22,17 @@ from zerotail.postgres.transaction import Session
 class PostgresReceiver:
     """A database outside; `receipts` makes it R0."""
 
-    def __init__(self, dsn: str, effect: Effect, *, receipts: bool, timeout_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        effect: Effect,
+        *,
+        receipts: bool,
+        timeout_seconds: float = 10.0,
+        named: tuple[str, Effect] | None = None,
+    ) -> None:
+        """`named` is a table, and what stores a message there if the table can say of which installation a row is."""
+        self._named = named
         self._session = Session(dsn, "zerotail emitter", commits_locally=False, patience_seconds=timeout_seconds)
         self._effect = effect
         self._receipts = receipts
@@ -35,7 +46,15 @@ class PostgresReceiver:
     def send(self, effect: SendEmissions) -> SendAnswer:
         """Carry the messages out, in one transaction."""
         take = receipt.take_in_order if self._receipts else receipt.take
-        return receipt.write(self._session, lambda connection: take(connection, effect, self._effect))
+        return receipt.write(
+            self._session, lambda connection: take(connection, effect, self._stored(connection, effect))
+        )
+
+    def _stored(self, connection: Connection, effect: SendEmissions) -> Effect:
+        """How a message is carried out, by what the table has."""
+        if self._named is not None and effect.installation and receipt.has_installation(connection, self._named[0]):
+            return self._named[1]
+        return self._effect
 
     def close(self) -> None:
         """End the session."""

@@ -16,6 +16,7 @@ from zerotail.ports import (
     ClaimAtReceiver,
     Conflicting,
     Indefinite,
+    OtherInstallation,
     OutOfOrder,
     Refused,
     SendEmissions,
@@ -23,8 +24,10 @@ from zerotail.ports import (
     Unreachable,
 )
 
-ClaimAnswer: TypeAlias = Welcome | Superseded | Refused | Indefinite | Unreachable
-SendAnswer: TypeAlias = Accepted | Superseded | OutOfOrder | Conflicting | Refused | Indefinite | Unreachable
+ClaimAnswer: TypeAlias = Welcome | Superseded | OtherInstallation | Refused | Indefinite | Unreachable
+SendAnswer: TypeAlias = (
+    Accepted | Superseded | OtherInstallation | OutOfOrder | Conflicting | Refused | Indefinite | Unreachable
+)
 
 
 class Receiver(Protocol):

@@ -35,6 +35,13 @@ class Installation:
         """The identity as it is shown."""
         return self.identity.hex()
 
+    @property
+    def outside(self) -> str:
+        """What receivers are told; nothing where it has begun before there were identities, for they know its messages
+        without.
+        """
+        return "" if self.accepts_unmarked else self.name
+
     def owns(self, mark: int) -> bool:
         """Whether a record with this mark is one of its own.
 

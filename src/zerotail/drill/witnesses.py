@@ -67,6 +67,7 @@ _ANSWERS: dict[Verdict, Literal["accepted", "repeat", "older-epoch", "gap"]] = {
     Verdict.REPEAT_DROPPED: "repeat",
     Verdict.GAP_REFUSED: "gap",
     Verdict.OLDER_EPOCH_REFUSED: "older-epoch",
+    Verdict.OTHER_INSTALLATION_REFUSED: "older-epoch",
 }
 """What stood in a batch behind a refused message was not judged: it is no attempt of its own."""
 _encoder = msgspec.json.Encoder()

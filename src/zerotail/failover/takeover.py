@@ -308,7 +308,8 @@ def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:
         claimed = yield ClaimLane(lane)
         if not isinstance(claimed, LaneClaimed) or claimed.standing.epoch != plan.epoch:
             continue
-        match (yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation)):
+        installation = claimed.standing.installation.outside
+        match (yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation, installation)):
             case Welcome() as welcome:
                 receivers.require_own_lineage(lane, claimed.standing.lineage, welcome)
             case Unreachable() | Indefinite():

@@ -38,6 +38,7 @@ from zerotail.ports import (
     Indefinite,
     LaneClaimed,
     LaneRead,
+    OtherInstallation,
     OutOfOrder,
     Pause,
     ReadLane,
@@ -96,7 +97,7 @@ def emit(sender: Sender) -> Story[End]:
         return End.NOT_ACTIVE
     claim = Claim(claimed.standing.epoch, claimed.incarnation)
     # 2
-    resume = yield from _find_resume(sender, claim)
+    resume = yield from _find_resume(sender, claim, claimed.standing.installation.outside)
     if isinstance(resume, End):
         return resume
     # 3
@@ -148,7 +149,14 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
         yield Pause(HELD if exposed else "the gate is closed")
         return resume
     answer = yield SendEmissions(
-        sender.lane, claim.epoch, claim.incarnation, first, read.values, resume.doubtful_until, release
+        sender.lane,
+        claim.epoch,
+        claim.incarnation,
+        first,
+        read.values,
+        resume.doubtful_until,
+        release,
+        standing.installation.outside,
     )
     match answer:
         case Accepted():
@@ -160,6 +168,8 @@ def _send_batch(sender: Sender, claim: Claim, resume: Resume, read: LaneRead) ->
             if (yield from _is_replaced(sender, claim, answer)):
                 return End.SUPERSEDED
             return End.OUT_OF_STEP
+        case OtherInstallation():
+            raise of_another_installation(sender.lane, answer)
         case Conflicting():
             raise _conflict(sender.lane, answer.number)
         case OutOfOrder():
@@ -215,19 +225,21 @@ def _still_ours(sender: Sender, claim: Claim, read: LaneRead) -> bool:
     return claim == (standing.epoch, read.incarnation) and standing.live_at(sender.site)
 
 
-def _find_resume(sender: Sender, claim: Claim) -> Story[Resume | End]:
+def _find_resume(sender: Sender, claim: Claim, installation: str) -> Story[Resume | End]:
     """Where to go on; waits while a doubt is not settled."""
     welcome: Welcome | None = None
     if sender.receiver.remembers:
-        answer = yield ClaimAtReceiver(sender.lane, claim.epoch, claim.incarnation)
+        answer = yield ClaimAtReceiver(sender.lane, claim.epoch, claim.incarnation, installation)
         while not isinstance(answer, Welcome):
+            if isinstance(answer, OtherInstallation):
+                raise of_another_installation(sender.lane, answer)
             if isinstance(answer, Superseded):
                 if (yield from _is_replaced(sender, claim, answer)):
                     return End.SUPERSEDED
                 yield Pause(NEWER_SENDER, retries=True)
             else:
                 yield Pause(_because(NO_WELCOME, answer), retries=True)
-            answer = yield ClaimAtReceiver(sender.lane, claim.epoch, claim.incarnation)
+            answer = yield ClaimAtReceiver(sender.lane, claim.epoch, claim.incarnation, installation)
         welcome = answer
     listed = False
     while True:
@@ -270,6 +282,17 @@ def _because(what: str, answer: object) -> str:
     reason = getattr(answer, "reason", "")
     said = " ".join(str(reason).split())[:_MOST_REASON]
     return f"{what}: {said}" if said else what
+
+
+def of_another_installation(lane: Lane, answer: OtherInstallation) -> Broken:
+    """What is said where a receiver has met another installation."""
+    who = f"installation {answer.installation}" if answer.installation else "an installation without an identity"
+    return Broken(
+        f"the receiver of {lane.channel} has messages of {who} on partition {lane.partition}, and takes none of ours",
+        code="ZT607",
+        why="Equal numbers stand for other messages there. Give the channel another name, or let the receiver forget.",
+        tries=("zerotail status", f"zerotail emissions list --channel {lane.channel}"),
+    )
 
 
 def _conflict(lane: Lane, number: EmissionNumber) -> Broken:

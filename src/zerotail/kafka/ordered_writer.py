@@ -31,7 +31,8 @@ _TRANSACTION_SECONDS = 120.0
 class OrderedWriter:
     """Writes one partition; what was not committed when it is closed is not in the log."""
 
-    def __init__(self, cluster: Cluster, topic: TopicName, partition: PartitionNumber) -> None:
+    def __init__(self, cluster: Cluster, topic: TopicName, partition: PartitionNumber, installation: str = "") -> None:
+        """Of two writers of one installation and partition the later one goes on."""
         self._topic, self._partition = topic, partition
         self._complaints = Complaints()
         self._failed: list[KafkaError] = []
@@ -42,7 +43,7 @@ class OrderedWriter:
         settings: dict[str, Any] = {
             **SETTINGS,
             **cluster.for_client(),
-            "transactional.id": f"zerotail-refill-{topic}-{partition}",
+            "transactional.id": "-".join(filter(None, ("zerotail-refill", installation, topic, str(partition)))),
             "transaction.timeout.ms": int(_TRANSACTION_SECONDS * 1000),
             "delivery.timeout.ms": int(_SECONDS * 1000),
             "linger.ms": 20,

@@ -126,6 +126,8 @@ class ClaimAtReceiver(Effect, frozen=True):
     lane: Lane
     epoch: Epoch
     incarnation: Incarnation
+    installation: str = ""
+    """The identity of the installation, as receivers are told it."""
 
 
 class SendEmissions(Effect, frozen=True):
@@ -139,6 +141,8 @@ class SendEmissions(Effect, frozen=True):
     doubtful_until: EmissionNumber
     release: Release
     """Why they may leave: evidence for the log."""
+    installation: str = ""
+    """The identity of the installation, as receivers are told it."""
 
     @property
     def exposed(self) -> bool:
@@ -161,6 +165,12 @@ class Superseded(Result, frozen=True):
     """The receiver has met a newer sender."""
 
     epoch: Epoch
+
+
+class OtherInstallation(Result, frozen=True):
+    """The receiver has messages of another installation on this lane, under numbers that mean something else here."""
+
+    installation: str
 
 
 class OutOfOrder(Result, frozen=True):

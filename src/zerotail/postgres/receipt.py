@@ -22,19 +22,20 @@ from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
     Indefinite,
+    OtherInstallation,
     OutOfOrder,
     Refused,
     SendEmissions,
     Superseded,
     Unreachable,
 )
-from zerotail.postgres.connection import Connection
+from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.transaction import Session, Work
 
 T = TypeVar("T")
 Effect = NewType("Effect", bytes)
-"""A statement that carries one message out: `channel`, `partition`, `number`, `possible_duplicate`, `exposed` and
-`value` by name.
+"""A statement that carries one message out: `channel`, `partition`, `number`, `possible_duplicate`, `exposed`,
+`installation` and `value` by name.
 """
 
 _LANE = "channel = %s and partition = %s and target = %s"
@@ -43,6 +44,14 @@ _INSERT = """
 insert into {table} (channel, partition, number, possible_duplicate, value)
 values (%(channel)s, %(partition)s, %(number)s, %(possible_duplicate)s, %(value)s)
 """
+_INSERT_NAMED = """
+insert into {table} (channel, partition, number, possible_duplicate, value, installation)
+values (%(channel)s, %(partition)s, %(number)s, %(possible_duplicate)s, %(value)s, %(installation)s)
+"""
+_HAS_INSTALLATION = """
+select exists (select from pg_attribute
+                where attrelid = to_regclass(%s) and attname = 'installation' and not attisdropped)
+"""
 
 
 def receiver_schema() -> str:
@@ -50,9 +59,11 @@ def receiver_schema() -> str:
     return files("zerotail.postgres").joinpath("receipt.sql").read_text()
 
 
-def insert_into(table: str, *, drop_repeats: bool) -> Effect:
-    """The effect that stores a message as a row; with `drop_repeats` its unique key makes it R1."""
-    statement = _INSERT + ("on conflict do nothing" if drop_repeats else "")
+def insert_into(table: str, *, drop_repeats: bool, named: bool = False) -> Effect:
+    """The effect that stores a message as a row; with `drop_repeats` its unique key makes it R1, with `named` the row
+    says of which installation it is.
+    """
+    statement = (_INSERT_NAMED if named else _INSERT) + ("on conflict do nothing" if drop_repeats else "")
     return Effect(sql.SQL(statement).format(table=sql.Identifier(*table.split("."))).as_bytes())
 
 
@@ -69,18 +80,29 @@ def write(session: Session, work: Work[T]) -> T | Unreachable | Indefinite | Ref
     return answer
 
 
-def claim(connection: Connection, effect: ClaimAtReceiver) -> Welcome | Superseded:
-    """Enter the sender in the lane's receipt, unless a newer one stands there."""
+def has_installation(connection: Connection, table: str) -> bool:
+    """Whether a table can say of which installation a row is."""
+    return bool(one_row(connection, _HAS_INSTALLATION, (table,))[0])
+
+
+def claim(connection: Connection, effect: ClaimAtReceiver) -> Welcome | Superseded | OtherInstallation:
+    """Enter the sender in the lane's receipt, unless a newer one stands there, or one of another installation."""
     connection.execute(
         b"insert into zerotail_receipt values (%s, %s, %s, 0, 0, 0, 0) on conflict do nothing", (*effect.lane,)
     )
-    number, epoch, *newest = _lock(connection, effect.lane) or (0, 0, 0, 0)
+    number, epoch, owner, *newest = _lock(connection, effect.lane) or (0, 0, None, 0, 0)
+    if newest[0] and owner not in (None, effect.installation):
+        return OtherInstallation(owner)
     if newest > [effect.epoch, effect.incarnation]:
         return Superseded(Epoch(newest[0]))
     connection.execute(
         f"update zerotail_receipt set claim_epoch = %s, incarnation = %s where {_LANE}".encode(),
         (effect.epoch, effect.incarnation, *effect.lane),
     )
+    if owner != effect.installation and owner is not None:
+        connection.execute(
+            f"update zerotail_receipt set installation = %s where {_LANE}".encode(), (effect.installation, *effect.lane)
+        )
     return Welcome(EmissionNumber(number), Epoch(epoch) if epoch else None)
 
 
@@ -103,12 +125,14 @@ def ask_receipts(dsn: str, lanes: Sequence[Lane], seconds: float) -> list[Epoch 
 
 def take_in_order(
     connection: Connection, effect: SendEmissions, carry_out: Effect
-) -> Accepted | Superseded | OutOfOrder:
+) -> Accepted | Superseded | OtherInstallation | OutOfOrder:
     """The effects behind the last number, and the new last number, as one."""
     receipt = _lock(connection, effect.lane)
     if receipt is None:
         return OutOfOrder(EmissionNumber(0))  # nobody has claimed it: the receipt is not there, or not any more
-    number, _, *newest = receipt
+    number, _, owner, *newest = receipt
+    if owner not in (None, effect.installation):
+        return OtherInstallation(owner)
     if newest > [effect.epoch, effect.incarnation]:
         return Superseded(Epoch(newest[0]))
     missing = find_unseen(EmissionNumber(number), effect.first, effect.values)
@@ -132,7 +156,9 @@ def take(connection: Connection, effect: SendEmissions, carry_out: Effect) -> Ac
 
 
 def _lock(connection: Connection, lane: Lane) -> tuple[Any, ...] | None:
-    query = f"select number, epoch, claim_epoch, incarnation from zerotail_receipt where {_LANE} for update"
+    # A receipt of before has no such column, and says nothing of installations.
+    owner = "to_jsonb(zerotail_receipt) ->> 'installation'"
+    query = f"select number, epoch, {owner}, claim_epoch, incarnation from zerotail_receipt where {_LANE} for update"
     return connection.execute(query.encode(), lane).fetchone()
 
 
@@ -147,6 +173,7 @@ def _carry_out(
             "possible_duplicate": number <= effect.doubtful_until,
             "exposed": effect.exposed,
             "value": value,
+            "installation": effect.installation,
         }
         for number, value in enumerate(values, first)
     ]

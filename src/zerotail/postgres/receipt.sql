@@ -13,6 +13,9 @@ create table if not exists zerotail_receipt (
     primary key (channel, partition, target)
 );
 
+-- Whose lane it is: another installation is refused. Empty for one that has no identity.
+alter table zerotail_receipt add column if not exists installation text not null default '';
+
 -- Where messages go when no statement of your own is configured; the configuration names the table.
 create table if not exists inbox (
     channel            text        not null,
@@ -23,3 +26,13 @@ create table if not exists inbox (
     arrived_at         timestamptz not null default clock_timestamp(),
     primary key (channel, partition, number)
 );
+
+-- Numbers are dense within an installation: equal ones of another are other messages.
+do $$
+begin
+    if not exists (select from pg_attribute where attrelid = 'inbox'::regclass and attname = 'installation') then
+        alter table inbox add column installation text not null default '';
+        alter table inbox drop constraint inbox_pkey, add primary key (channel, partition, number, installation);
+    end if;
+end
+$$;

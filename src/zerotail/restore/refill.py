@@ -58,7 +58,7 @@ def refill(
     `accept` may raise at what the topic holds, before anything is written.
     """
     order = recorded.journal.order
-    with closing(OrderedWriter(place.cluster, topic, place.partition)) as writer:
+    with closing(OrderedWriter(place.cluster, topic, place.partition, recorded.installation.outside)) as writer:
         state = observe_topic(recorded.log_to_look_at(place, topic), order)
         accept(state)
         last = state.last

@@ -111,7 +111,8 @@ def _restore_at_consumer(seen: Seen, check_values: bool, consume: Consume | None
     if into is None:
         return _read(open_in_order(seen, check_values=check_values), written, consume)
     _ensure(seen, into)
-    with closing(OrderedWriter(seen.place.cluster, into, seen.place.partition)) as writer:
+    installation = seen.recorded.installation.outside
+    with closing(OrderedWriter(seen.place.cluster, into, seen.place.partition, installation)) as writer:
         state = observe_topic(seen.recorded.log_to_look_at(seen.place, into), seen.recorded.journal.order)
         _require_prefix(seen, into, state)
         records = open_in_order(seen, state.complete_to, check_values=check_values)

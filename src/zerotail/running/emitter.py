@@ -46,7 +46,7 @@ from zerotail.wiring import Backoff, SiteAdapters, Stopped, drive
 KeepSending = Callable[[Backoff], End]
 """What keeps a lane going, until it ends for good."""
 EXIT_CODES = {End.SUPERSEDED: 6, End.NOT_ACTIVE: 7}
-_TWO_HISTORIES = frozenset({"ZT601", "ZT602", "ZT603"})
+_TWO_HISTORIES = frozenset({"ZT601", "ZT602", "ZT603", "ZT607"})
 """What stops a lane until a person decides."""
 _LOOK_SECONDS = 1.0
 _RECORDS_AT_ONCE = 5_000

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import closing
+from typing import TypeVar
 
 import pytest
 from msgspec import structs
@@ -24,15 +25,26 @@ from zerotail.core.gate import Asker, Release
 from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, Lsn, Timeline
 from zerotail.core.receiver import Welcome
 from zerotail.deadline import Deadline
-from zerotail.ports import Accepted, ClaimAtReceiver, Indefinite, OutOfOrder, SendEmissions, Superseded
+from zerotail.ports import (
+    Accepted,
+    ClaimAtReceiver,
+    Indefinite,
+    OtherInstallation,
+    OutOfOrder,
+    SendEmissions,
+    Superseded,
+)
 
 ALL = ["http-R0", "http-R1", "http-R2", "http-R3", "kafka-R0", "kafka-R1", "postgres-R0", "postgres-R1"]
 DROP_REPEATS = [name for name in ALL if not name.endswith("R3")]
+KEEP_INSTALLATIONS_APART = ["http-R1", "postgres-R1"]
+BELONG_TO_ONE_INSTALLATION = ["http-R0", "http-R2", "kafka-R0", "postgres-R0"]
 DROP_REPEATS_ONLY = [name for name in ALL if name.endswith("R1")]
 REMEMBER = ["http-R0", "http-R2", "kafka-R0", "postgres-R0"]
 FENCE = ["http-R2", "kafka-R0", "postgres-R0"]
 FENCE_CLAIMS = ["http-R2", "postgres-R0"]
 WANT_A_CLAIM = ["kafka-R0", "postgres-R0"]
+E = TypeVar("E", ClaimAtReceiver, SendEmissions)
 RELEASE = Release(Asker(1, Timeline(1), Epoch(256)), Lsn(1), None)
 PATIENCE_SECONDS = 10.0
 
@@ -52,6 +64,10 @@ def each_of(names: list[str]) -> pytest.MarkDecorator:
 
 def claim(lane: Lane, incarnation: int = 1, epoch: int = 256) -> ClaimAtReceiver:
     return ClaimAtReceiver(lane, Epoch(epoch), Incarnation(incarnation))
+
+
+def of(installation: str, effect: E) -> E:
+    return structs.replace(effect, installation=installation)
 
 
 def value(number: int) -> bytes:
@@ -307,3 +323,32 @@ def test_lanes_of_one_channel_do_not_know_each_other(outside: Outside) -> None:
         second.claim(claim(other, incarnation=1))
         assert second.send(batch(other, 1, 2)) == Accepted(EmissionNumber(2))
         assert first.send(batch(one, 1, 1, incarnation=5)) == Accepted(EmissionNumber(1))
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("outside", KEEP_INSTALLATIONS_APART, indirect=True)
+def test_equal_numbers_of_two_installations_are_different_messages(outside: Outside) -> None:
+    lane = outside.lane()
+    with closing(outside.open(lane, PATIENCE_SECONDS)) as sender:
+        for installation in ("", "a" * 32, "b" * 32):
+            assert sender.send(of(installation, batch(lane, 1, 2))) == Accepted(EmissionNumber(2))
+            assert sender.send(of(installation, batch(lane, 1, 3))) == Accepted(EmissionNumber(3))
+    assert outside.numbers(lane) == [1, 2, 3] * 3
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("first", ["", "a" * 32])
+@pytest.mark.parametrize("outside", BELONG_TO_ONE_INSTALLATION, indirect=True)
+def test_a_lane_that_belongs_to_another_installation_takes_nothing(outside: Outside, first: str) -> None:
+    lane, second = outside.lane(), "b" * 32
+    with (
+        closing(outside.open(lane, PATIENCE_SECONDS)) as sender,
+        closing(outside.open(lane, PATIENCE_SECONDS)) as other,
+    ):
+        sender.claim(of(first, claim(lane)))
+        assert sender.send(of(first, batch(lane, 1, 2))) == Accepted(EmissionNumber(2))
+        assert other.claim(of(second, claim(lane, epoch=1024))) == OtherInstallation(first)
+        if outside.name != "kafka-R0":
+            assert other.send(of(second, batch(lane, 3, 3, epoch=1024))) == OtherInstallation(first)
+        assert sender.send(of(first, batch(lane, 3, 4))) == Accepted(EmissionNumber(4)), "nobody has shut it out"
+    assert outside.numbers(lane) == [1, 2, 3, 4]

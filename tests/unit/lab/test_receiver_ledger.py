@@ -81,5 +81,6 @@ def test_totals_count_every_attempt_once(history: list[tuple[int, Verdict]]) -> 
         number < max(accepted[:index], default=0) for index, number in enumerate(accepted)
     )
     refused = totals.gaps_refused + totals.older_epochs_refused + totals.behind_refused
+    refused += totals.other_installations_refused
     assert totals.accepted + totals.repeats_dropped + refused == len(history)
     assert ledger.end_sequence == len(history)

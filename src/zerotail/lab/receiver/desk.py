@@ -13,7 +13,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from zerotail.lab.receiver.judgement import judge, judge_claim
+from msgspec import UNSET, UnsetType
+
+from zerotail.lab.receiver.judgement import is_of_another, judge, judge_claim
 from zerotail.lab.receiver.ledger import Ledger
 from zerotail.lab.receiver.protocol import (
     Attempt,
@@ -48,6 +50,7 @@ class _Outcome:
     refusal: str
     last_accepted: int | None
     highest: Sender | None
+    installation: str | UnsetType = UNSET
 
 
 class Desk:
@@ -76,14 +79,18 @@ class Desk:
         outcome = await self._take(message.as_batch())
         [verdict] = outcome.verdicts
         if outcome.refusal:
-            return MessageRefused(outcome.refusal, verdict, outcome.last_accepted, outcome.highest)
+            return MessageRefused(
+                outcome.refusal, verdict, outcome.last_accepted, outcome.highest, outcome.installation
+            )
         return MessageTaken(verdict, outcome.last_accepted)
 
     async def take_batch(self, batch: Batch) -> BatchTaken | BatchRefused:
         """Judge message by message; behind the first refused one nothing is judged."""
         outcome = await self._take(batch)
         if outcome.refusal:
-            return BatchRefused(outcome.refusal, outcome.verdicts, outcome.last_accepted, outcome.highest)
+            return BatchRefused(
+                outcome.refusal, outcome.verdicts, outcome.last_accepted, outcome.highest, outcome.installation
+            )
         return BatchTaken(outcome.verdicts, outcome.last_accepted)
 
     async def _take(self, batch: Batch) -> _Outcome:
@@ -95,7 +102,7 @@ class Desk:
             if verdict.refuses and not refusal:
                 refusal = self._explain(batch, item.number, verdict)
             digest = hashlib.sha256(item.body)
-            book = self._ledger.book(batch.channel, batch.partition)
+            book = self._ledger.book(batch.channel, batch.partition, batch.installation)
             self._enter(
                 MessageAttempt(
                     sequence=self._record.end_sequence + 1,
@@ -112,17 +119,22 @@ class Desk:
                     receiver_class=self._class_of(batch.channel),
                     verdict=verdict,
                     same_bytes=book.has_same_bytes(item.number, digest.digest()),
+                    installation=batch.installation,
                 )
             )
             verdicts.append(verdict)
-        last, highest = self._last(batch.channel, batch.partition), self._highest(batch)
+        last, highest = self._last(batch), self._highest(batch)
+        owner = self._other(batch) if Verdict.OTHER_INSTALLATION_REFUSED in verdicts else UNSET
         await self.settle()
-        return _Outcome(verdicts, refusal, last, highest)
+        return _Outcome(verdicts, refusal, last, highest, owner)
 
     async def take_claim(self, claim: Claim) -> ClaimTaken | Problem:
         """Let a sender take a channel's partition, unless a newer one has."""
         receiver_class = self._class_of(claim.channel)
-        verdict = judge_claim(receiver_class, claim.sender, self._highest(claim))
+        other = self._other(claim)
+        verdict = Verdict.OTHER_INSTALLATION_REFUSED
+        if other is UNSET:
+            verdict = judge_claim(receiver_class, claim.sender, self._highest(claim))
         self._enter(
             ClaimAttempt(
                 sequence=self._record.end_sequence + 1,
@@ -134,11 +146,14 @@ class Desk:
                 unix_seconds=time.time(),
                 receiver_class=receiver_class,
                 verdict=verdict,
+                installation=claim.installation,
             )
         )
-        last, highest = self._last(claim.channel, claim.partition), self._highest(claim)
-        last_epoch = self._ledger.book(claim.channel, claim.partition).last_epoch
+        last, highest = self._last(claim), self._highest(claim)
+        last_epoch = self._ledger.book(claim.channel, claim.partition, claim.installation).last_epoch
         await self.settle()
+        if other is not UNSET:
+            return Problem(f"{_place(claim)}: {_theirs(other)}", None, other)
         if verdict.refuses:
             return Problem(f"{_place(claim)}: {_newer(claim.sender, highest)}", highest)
         return ClaimTaken(last, None if last is None else last_epoch, highest)
@@ -147,14 +162,16 @@ class Desk:
         """How far a channel and partition are."""
         receiver_class, book = self._class_of(channel), self._ledger.book(channel, partition)
         highest = book.highest if receiver_class is ReceiverClass.R2 else None
-        answer = LastAccepted(channel, partition, receiver_class, self._last(channel, partition), highest)
+        last = None if receiver_class is ReceiverClass.R3 else book.digests.highest
+        answer = LastAccepted(channel, partition, receiver_class, last, highest)
         await self.settle()
         return answer
 
     async def tell_totals(self) -> Totals:
         """Everything that happened, in numbers."""
         totals = tuple(
-            self._ledger.totals(name, partition, self._class_of(name)) for name, partition in self._ledger.places
+            self._ledger.totals(name, partition, self._class_of(name), installation)
+            for name, partition, installation in self._ledger.places
         )
         await self.settle()
         return Totals(totals)
@@ -166,10 +183,12 @@ class Desk:
 
     def tell_classes(self) -> dict[str, ReceiverClass]:
         """The class of every channel that was mentioned."""
-        return {name: self._class_of(name) for name, _ in self._ledger.places}
+        return {name: self._class_of(name) for name, _, _ in self._ledger.places}
 
     def _judge(self, batch: Batch, number: int) -> Verdict:
-        book = self._ledger.book(batch.channel, batch.partition)
+        if self._other(batch) is not UNSET:
+            return Verdict.OTHER_INSTALLATION_REFUSED
+        book = self._ledger.book(batch.channel, batch.partition, batch.installation)
         return judge(
             self._class_of(batch.channel),
             number,
@@ -183,25 +202,38 @@ class Desk:
         self._ledger.remember(attempt)
         self._record.append(attempt)
 
-    def _last(self, channel: str, partition: int) -> int | None:
-        if self._class_of(channel) is ReceiverClass.R3:
+    def _other(self, sent: Batch | Claim) -> str | UnsetType:
+        """The installation whose numbers stand there, if it is another one and the class minds."""
+        owner = self._ledger.owner(sent.channel, sent.partition)
+        if owner is None or not is_of_another(self._class_of(sent.channel), sent.installation, owner):
+            return UNSET
+        return owner
+
+    def _last(self, sent: Batch | Claim) -> int | None:
+        if self._class_of(sent.channel) is ReceiverClass.R3:
             return None
-        return self._ledger.book(channel, partition).digests.highest
+        return self._ledger.book(sent.channel, sent.partition, sent.installation).digests.highest
 
     def _highest(self, sent: Batch | Claim) -> Sender | None:
         if self._class_of(sent.channel) is not ReceiverClass.R2:
             return None
-        return self._ledger.book(sent.channel, sent.partition).highest
+        return self._ledger.book(sent.channel, sent.partition, sent.installation).highest
 
     def _explain(self, batch: Batch, number: int, verdict: Verdict) -> str:
+        if isinstance(other := self._other(batch), str):
+            return f"{_place(batch)}: {_theirs(other)}"
         if verdict is Verdict.GAP_REFUSED:
-            last = self._ledger.book(batch.channel, batch.partition).digests.highest
+            last = self._ledger.book(batch.channel, batch.partition, batch.installation).digests.highest
             return f"{_place(batch)}: number {number} leaves a gap behind {last}"
         return f"{_place(batch)}: {_newer(batch.sender, self._highest(batch))}"
 
 
 def _place(sent: Batch | Claim) -> str:
     return f"channel {sent.channel!r}, partition {sent.partition}"
+
+
+def _theirs(installation: str) -> str:
+    return f"the numbers here are those of installation {installation or 'without an identity'}"
 
 
 def _newer(sender: Sender, highest: Sender | None) -> str:

@@ -20,6 +20,7 @@ from zerotail.lab.receiver.protocol import Problem
 
 MAX_HEAD_BYTES = 16 * 1024
 _REQUEST_SECONDS = 30.0
+_INSTALLATION = "zerotail-installation"
 _LINGER_SECONDS = 1.0
 
 
@@ -31,6 +32,8 @@ class HttpRequest:
     path: str
     query: dict[str, str]
     body: bytes
+    installation: str = ""
+    """What the header of that name says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class _Head:
     keeps_alive: bool
     body_bytes: int
     expects_continue: bool
+    installation: str
 
 
 async def serve_connection(
@@ -78,7 +82,7 @@ async def serve_connection(
                 return
             head, body = received
             method, keeps_alive = head.method, head.keeps_alive
-            answer = await handler(HttpRequest(head.method, head.path, head.query, body))
+            answer = await handler(HttpRequest(head.method, head.path, head.query, body, head.installation))
         except Unacceptable as problem:
             answer, keeps_alive = problem.answer, keeps_alive and not problem.ends_connection
         if answer is None:
@@ -139,6 +143,7 @@ def _parse_head(head: bytes, max_body_bytes: int) -> _Head:
         keeps_alive=version == "HTTP/1.1" and headers.get("connection", "").lower() != "close",
         body_bytes=_body_bytes(method, headers, max_body_bytes),
         expects_continue=headers.get("expect", "").lower() == "100-continue",
+        installation=headers.get(_INSTALLATION, ""),
     )
 
 

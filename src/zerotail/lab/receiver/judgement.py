@@ -43,6 +43,11 @@ def judge_claim(receiver_class: ReceiverClass, sender: Sender, highest: Sender |
     return Verdict.ACCEPTED
 
 
+def is_of_another(receiver_class: ReceiverClass, installation: str, owner: str | None) -> bool:
+    """Whether a sender is of another installation than the one whose numbers stand there; R1 keeps them apart."""
+    return receiver_class in (ReceiverClass.R0, ReceiverClass.R2) and owner is not None and owner != installation
+
+
 def is_older(sender: Sender, highest: Sender | None) -> bool:
     """Whether another sender has come later than this one."""
     return highest is not None and sender < highest

@@ -101,23 +101,32 @@ class Ledger:
     """All books; one exists from the first mention of its channel and partition on."""
 
     def __init__(self) -> None:
-        self._books: dict[tuple[str, int], Book] = {}
+        self._books: dict[tuple[str, int, str], Book] = {}
+        self._owners: dict[tuple[str, int], str] = {}
         self.end_sequence = 0
 
     @property
-    def places(self) -> list[tuple[str, int]]:
-        """The channels and partitions that anything was attempted on, in order."""
+    def places(self) -> list[tuple[str, int, str]]:
+        """The channels and partitions that anything was attempted on, and by which installation, in order."""
         return sorted(self._books)
 
-    def book(self, channel: str, partition: int) -> Book:
-        """What is known of a channel and partition; an empty book if nothing is."""
-        return self._books.get((channel, partition)) or Book()
+    def owner(self, channel: str, partition: int) -> str | None:
+        """The installation that claimed a channel and partition, or had a message accepted there, before any other."""
+        return self._owners.get((channel, partition))
+
+    def book(self, channel: str, partition: int, installation: str | None = None) -> Book:
+        """What is known of a channel and partition, of an installation or of its owner; an empty book if nothing is."""
+        if installation is None:
+            installation = self.owner(channel, partition) or ""
+        return self._books.get((channel, partition, installation)) or Book()
 
     def remember(self, attempt: Attempt) -> None:
         """Enter one attempt; attempts come in the order of their sequence."""
         self.end_sequence = attempt.sequence
-        book = self._books.setdefault((attempt.channel, attempt.partition), Book())
+        place = (attempt.channel, attempt.partition)
+        book = self._books.setdefault((*place, attempt.installation), Book())
         if attempt.verdict is Verdict.ACCEPTED:
+            self._owners.setdefault(place, attempt.installation)
             book.meet(attempt.sender)
         match attempt:
             case MessageAttempt():
@@ -125,9 +134,11 @@ class Ledger:
             case ClaimAttempt():
                 pass
 
-    def totals(self, channel: str, partition: int, receiver_class: ReceiverClass) -> PartitionTotals:
-        """The numbers of one channel and partition."""
-        book = self.book(channel, partition)
+    def totals(
+        self, channel: str, partition: int, receiver_class: ReceiverClass, installation: str | None = None
+    ) -> PartitionTotals:
+        """The numbers of one channel and partition, of one installation."""
+        book = self.book(channel, partition, installation)
         distinct = len(book.digests)
         return PartitionTotals(
             channel=channel,
@@ -144,4 +155,6 @@ class Ledger:
             out_of_order=book.out_of_order,
             highest=book.digests.highest,
             missing=book.digests.highest - distinct,
+            installation=installation or "",
+            other_installations_refused=book.counts[Verdict.OTHER_INSTALLATION_REFUSED],
         )

@@ -37,6 +37,7 @@ class Verdict(StrEnum):
     GAP_REFUSED = "gap_refused"
     OLDER_EPOCH_REFUSED = "older_epoch_refused"
     BEHIND_REFUSED = "behind_refused"
+    OTHER_INSTALLATION_REFUSED = "other_installation_refused"
 
     @property
     def refuses(self) -> bool:
@@ -66,12 +67,14 @@ class Item(_Incoming, frozen=True):
     possible_duplicate: bool = False
 
 
-class _Envelope(_Incoming, frozen=True):
+class _Envelope(_Incoming, frozen=True, kw_only=True):
     channel: Text
     partition: PartitionField
     epoch: EpochField
     incarnation: IncarnationField
     site: Text
+    installation: str = ""
+    """What the header says, whatever stands here."""
 
     @property
     def sender(self) -> Sender:
@@ -79,13 +82,13 @@ class _Envelope(_Incoming, frozen=True):
         return Sender(self.epoch, self.incarnation)
 
 
-class Batch(_Envelope, frozen=True):
+class Batch(_Envelope, frozen=True, kw_only=True):
     """Messages of one channel and partition, in the order in which they are to be judged."""
 
     messages: Annotated[list[Item], msgspec.Meta(min_length=1, max_length=MAX_BATCH_MESSAGES)]
 
 
-class Message(_Envelope, frozen=True):
+class Message(_Envelope, frozen=True, kw_only=True):
     """One message."""
 
     number: NumberField
@@ -102,10 +105,11 @@ class Message(_Envelope, frozen=True):
             site=self.site,
             partition=self.partition,
             messages=[item],
+            installation=self.installation,
         )
 
 
-class Claim(_Envelope, frozen=True):
+class Claim(_Envelope, frozen=True, kw_only=True):
     """A sender takes a channel's partition."""
 
 
@@ -122,7 +126,7 @@ class BehaviourChange(_Incoming, frozen=True):
 # what is remembered
 
 
-class MessageAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="message"):
+class MessageAttempt(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="message"):
     """One message that arrived, whatever became of it."""
 
     sequence: int
@@ -139,6 +143,7 @@ class MessageAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="message
     receiver_class: ReceiverClass = msgspec.field(name="class")
     verdict: Verdict
     same_bytes: bool | None
+    installation: str = ""
 
     @property
     def sender(self) -> Sender:
@@ -146,7 +151,7 @@ class MessageAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="message
         return Sender(self.epoch, self.incarnation)
 
 
-class ClaimAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="claim"):
+class ClaimAttempt(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="claim"):
     """One claim that arrived."""
 
     sequence: int
@@ -158,6 +163,7 @@ class ClaimAttempt(msgspec.Struct, frozen=True, tag_field="kind", tag="claim"):
     unix_seconds: float
     receiver_class: ReceiverClass = msgspec.field(name="class")
     verdict: Verdict
+    installation: str = ""
 
     @property
     def sender(self) -> Sender:
@@ -185,6 +191,8 @@ class MessageRefused(msgspec.Struct, frozen=True):
     verdict: Verdict
     last_accepted: int | None
     highest: Sender | None
+    installation: str | UnsetType = UNSET
+    """Whose the channel and partition are, where that is why."""
 
 
 class BatchTaken(msgspec.Struct, frozen=True):
@@ -201,6 +209,7 @@ class BatchRefused(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     last_accepted: int | None
     highest: Sender | None
+    installation: str | UnsetType = UNSET
 
 
 class ClaimTaken(msgspec.Struct, frozen=True):
@@ -216,6 +225,7 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 
     error: str
     highest: Sender | None = None
+    installation: str | UnsetType = UNSET
 
 
 class LastAccepted(msgspec.Struct, frozen=True):
@@ -245,6 +255,8 @@ class PartitionTotals(msgspec.Struct, frozen=True):
     out_of_order: int
     highest: int
     missing: int
+    installation: str = ""
+    other_installations_refused: int = 0
 
 
 class Totals(msgspec.Struct, frozen=True):

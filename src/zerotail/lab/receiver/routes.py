@@ -27,6 +27,7 @@ from zerotail.lab.receiver.protocol import (
 )
 
 T = TypeVar("T")
+S = TypeVar("S", Message, Batch, Claim)
 Routes = dict[str, dict[str, Handler]]
 """Path, method, handler."""
 
@@ -59,13 +60,13 @@ def sender_routes(desk: Desk, conduct: Conduct) -> Routes:
         return None if is_lost else _answer(answer)
 
     async def post_message(request: HttpRequest) -> HttpAnswer | None:
-        return await deliver(desk.take_message, _decode(request, Message))
+        return await deliver(desk.take_message, _sent(request, Message))
 
     async def post_batch(request: HttpRequest) -> HttpAnswer | None:
-        return await deliver(desk.take_batch, _decode(request, Batch))
+        return await deliver(desk.take_batch, _sent(request, Batch))
 
     async def post_claim(request: HttpRequest) -> HttpAnswer:
-        claim = _decode(request, Claim)
+        claim = _sent(request, Claim)
         conduct.require_available()
         answer = await desk.take_claim(claim)
         await conduct.be_slow()
@@ -130,6 +131,11 @@ def _decode(request: HttpRequest, kind: type[T]) -> T:
         return msgspec.json.decode(request.body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Unacceptable(HTTPStatus.BAD_REQUEST, f"the body cannot be taken: {error}") from None
+
+
+def _sent(request: HttpRequest, kind: type[S]) -> S:
+    """What a sender sent, with the installation that stands in a header."""
+    return msgspec.structs.replace(_decode(request, kind), installation=request.installation)
 
 
 def _query(request: HttpRequest, name: str, kind: type[T]) -> T:
