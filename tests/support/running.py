@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from psycopg.conninfo import make_conninfo
+
 from support.backend_log import STATEMENTS_LOGGED
 from support.command import call
 from zerotail.deadline import Deadline, wait_until
@@ -99,6 +101,8 @@ class Running:
     receiver: str = "R2"
     spark: dict[str, Any] = field(default_factory=dict)
     stage: dict[str, Any] = field(default_factory=dict)
+    way: int | None = None
+    """The port by which its processes reach the database of their own site; else straight."""
     transform: str = ""
     """A function of the code beside the configuration, for all producers."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -135,13 +139,15 @@ class Running:
     def content(self) -> dict[str, Any]:
         """The configuration."""
         judge = f"http://127.0.0.1:{self.lab.receiver_port}"
-        sites = {
+        sites: dict[str, Any] = {
             site: {
                 "kafka": {"bootstrap": self.lab.bootstrap(site, seen_from="east")},
                 "database": {"dsn": dsn(self.lab.database(site), seen_from="east")},
             }
             for site in ("east", "west")
         }
+        if self.way is not None:
+            sites["east"]["database"] = {"dsn": make_conninfo(self.database, port=self.way)}
         bank: dict[str, Any] = {"kind": "http", "url": f"{judge}/batches", "receiver": self.receiver, "batch": 500}
         if self.receiver in ("R0", "R2"):
             bank["last_number_url"] = f"{judge}/claims"

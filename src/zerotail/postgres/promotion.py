@@ -40,6 +40,14 @@ def require_same_server(connection: Connection, at_least: Lsn) -> None:
         )
 
 
+def stop_receiving(connection: Connection) -> None:
+    """Let this standby receive no more log; in force when its receiver has gone. For a superuser, or who may set it."""
+    connection.execute("alter system set primary_conninfo = ''")
+    connection.execute("select pg_reload_conf()")
+    gone = "select not exists (select from pg_stat_wal_receiver)"
+    wait_until("no log is received", lambda: one_row(connection, gone)[0], Deadline.after(5))
+
+
 def is_in_recovery(connection: Connection) -> bool:
     """Whether this server follows another one."""
     return bool(one_row(connection, "select pg_is_in_recovery()")[0])

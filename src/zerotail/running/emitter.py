@@ -41,6 +41,7 @@ from zerotail.running.parts import topic_channels
 from zerotail.running.prepare import adapter_settings, wait_until_active
 from zerotail.running.renewal import through_renewals
 from zerotail.running.report import Say, Tell
+from zerotail.running.upstream import watch_upstream
 from zerotail.wiring import Backoff, SiteAdapters, Stopped, drive
 
 KeepSending = Callable[[Backoff], End]
@@ -77,7 +78,7 @@ class Emitter:
 
     def run(self) -> int:
         """Send until stopped or replaced; the exit code, of several the highest."""
-        if self._standby and not wait_until_active(self._settings, self._stop):
+        if self._standby and not self._waited():
             return 0
         database = Session(self._settings.dsn, "zerotail emitter")
         told = ""
@@ -97,6 +98,15 @@ class Emitter:
                 sender.join()
             database.close()
         return self._exit_code
+
+    def _waited(self) -> bool:
+        """At a standby: whether its turn has come. Meanwhile it looks at what it follows."""
+        turn = Event()
+        watch_upstream(self._settings, turn, self._tell)
+        try:
+            return wait_until_active(self._settings, self._stop)
+        finally:
+            turn.set()
 
     def _find_lines(self, connection: Connection) -> dict[Lane, KeepSending]:
         """Every lane there is now, with what keeps it going."""

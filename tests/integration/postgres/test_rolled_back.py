@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
 
 from support.arena import Arena
-from support.flow import EAST
 from support.rollback import roll_back, snapshot
+from support.standings import EAST, WEST
 from zerotail.core.gate import GateAnswer
 from zerotail.core.life import Check
 from zerotail.deadline import Deadline, wait_until
@@ -21,7 +22,9 @@ from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
 from zerotail.ports import AskGate, PositionRead, ReadPosition
 from zerotail.postgres.connection import Connection, one_row, session
+from zerotail.postgres.promotion import promote
 from zerotail.postgres.synchronous import wait_until_streaming
+from zerotail.running.upstream import stop_if_behind
 from zerotail.wiring import AdapterSettings, SiteAdapters, run_to_end
 
 pytestmark = pytest.mark.servers
@@ -103,3 +106,28 @@ def test_a_receiver_that_is_turned_away_at_each_attempt_confirms_nothing(arena: 
             assert isinstance(answer, GateAnswer)
             said.append((answer.timeline, answer.flushed))
     assert set(said) == {(0, 0)}
+
+
+def test_the_standby_stops_receiving_such_a_log_and_can_be_promoted(arena: Arena) -> None:
+    lab = arena.renewed()
+    with rolled_back(lab, 0) as east:
+        west = AdapterSettings(WEST, dsn(lab.database("west")), dsn(lab.database("east")), Cluster("127.0.0.1:1"))
+        why = wait_until("it is noticed", lambda: stop_if_behind(west), Deadline.after(_SECONDS))
+        assert re.fullmatch(r"the other site's log ends at \d+, and west holds .* takeover run --to west", why)
+        held = east.carry_out(AskGate())
+        with session(dsn(lab.database("east")), Deadline.after(_SECONDS)) as primary:
+            primary.execute("set synchronous_commit = local")
+            while one_row(primary, _FLUSHED)[0] < held.applied + (1 << 20):
+                write_log(primary, 0, again=True)
+        after = east.carry_out(AskGate())
+        assert (after.applied, after.timeline) == (held.applied, 0), "nothing came in any more"
+    promote(dsn(lab.database("west")), Deadline.after(_SECONDS))
+    with session(dsn(lab.database("west")), Deadline.after(_SECONDS)) as promoted:
+        assert one_row(promoted, "select count(*) from later") == (5000,)
+
+
+def test_a_standby_goes_on_receiving_a_log_that_is_whole(lab: Layout) -> None:
+    west = AdapterSettings(WEST, dsn(lab.database("west")), dsn(lab.database("east")), Cluster("127.0.0.1:1"))
+    assert [stop_if_behind(west) for _ in range(5)] == [""] * 5
+    east = AdapterSettings(EAST, dsn(lab.database("east")), dsn(lab.database("west")), Cluster("127.0.0.1:1"))
+    assert stop_if_behind(east) == ""
