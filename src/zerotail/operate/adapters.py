@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from zerotail import ports
 from zerotail.channel.configured import open_receiver
+from zerotail.channel.contained import Contained
 from zerotail.channel.receiver import Receiver
 from zerotail.config import Configuration
 from zerotail.core.emission import Lane
@@ -198,7 +199,7 @@ class BadDayAdapters(SiteAdapters):
     def _receiver(self, lane: Lane) -> Receiver:
         if lane not in self._lane_receivers:
             channel = self._configuration.channels[lane.channel]
-            self._lane_receivers[lane] = open_receiver(channel, lane, self._site)
+            self._lane_receivers[lane] = Contained(lambda: open_receiver(channel, lane, self._site))
         return self._lane_receivers[lane]
 
     def _command(
