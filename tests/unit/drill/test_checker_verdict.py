@@ -285,4 +285,4 @@ def test_the_checker_shares_only_value_types_with_the_rest() -> None:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("zerotail")
     }
     outside = {name for name in imported if not name.startswith("zerotail.drill")}
-    assert outside == {"zerotail.core.identity", "zerotail.core.verdict", "zerotail.garbage"}
+    assert outside == {"zerotail.core.identity", "zerotail.core.verdict", "zerotail.garbage", "zerotail.private"}
