@@ -37,7 +37,7 @@ def _() -> list[Patch]:
     "an exposed epoch is opened while a commit that waits for the lost site holds the head",
     "L2",
     where={"synchronous": True, "more_faults": (plans.SITE_DOWN, plans.EXPOSE, plans.EXPOSE), "spacing": 8},
-    seed=880,
+    seed=430,
 )
 def _() -> list[Patch]:
     def nothing(self: World, actor: Any, effect: ports.StopWaiting) -> Any:
