@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.workermanage import WorkerController
 
 from support import chapters, seeds, tiers
 from support.arena import Arena, open_arena
@@ -37,9 +38,9 @@ def pytest_report_header() -> str:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """No test outside the tiers."""
-    tiers.require_tiers(items)
+    tiers.require_tiers(config, items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -51,6 +52,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
     """Two lanes side by side."""
     return Lanes(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    """A worker has ended, and tells what it has found."""
+    tiers.hear_worker(getattr(node, "workeroutput", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Workers that found a test outside the tiers have run nothing."""
+    tiers.end_with_faults(session)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -70,6 +82,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The seed once more, where the eye ends; on demand, what each module took is written down."""
+    for line in tiers.lines_of_faults():
+        terminalreporter.write_line(line, red=True)
     terminalreporter.write_line(seeds.told())
     if "ZT_TEST_DURATIONS" in os.environ:
         reports = [one for kind in ("passed", "failed", "error", "") for one in terminalreporter.getreports(kind)]

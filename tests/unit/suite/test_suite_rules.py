@@ -50,13 +50,40 @@ def run(folder: Path, test: str, *words: str, **environment: str) -> subprocess.
     )
 
 
-@pytest.mark.parametrize(
-    ("marks", "told"), [("", "no tier"), ("@pytest.mark.fast\n@pytest.mark.nightly\n", "fast and nightly")]
-)
-def test_a_test_that_is_not_in_exactly_one_tier_ends_the_run(tmp_path: Path, marks: str, told: str) -> None:
-    ended = run(tmp_path, f"import pytest\n{marks}def test_nothing(): pass\n")
+OUTSIDE = """
+import pytest
+
+def test_plain(): pass
+
+@pytest.mark.fast
+@pytest.mark.nightly
+def test_in_two(): pass
+
+class TestKind:
+    def test_inner(self): pass
+
+@pytest.mark.parametrize("one", [pytest.param(1, marks=pytest.mark.fast), 2])
+def test_many(one): pass
+
+@pytest.mark.fast
+def test_inside(): pytest.fail("nothing is run")
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("-m", "fast"), ("-m", "fast or servers", "-n", "2")], ids=" ".join)
+def test_a_test_that_is_not_in_exactly_one_tier_ends_the_run(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ended = run(tmp_path, OUTSIDE, *words)
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
-    assert f"test_planted.py::test_nothing: {told}" in ended.stderr
+    said = ended.stdout + ended.stderr
+    for test, told in {
+        "test_plain": "no tier",
+        "test_in_two": "fast and nightly",
+        "TestKind::test_inner": "no tier",
+        "test_many[2]": "no tier",
+    }.items():
+        assert f"test_planted.py::{test}: {told}" in said
+    assert said.count("test_planted.py::") == 4
+    assert "no tests ran" in said
 
 
 def test_a_chapter_that_is_asked_for_alone_brings_its_beginning_along(tmp_path: Path) -> None:
