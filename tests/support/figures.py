@@ -20,7 +20,7 @@ _MARK = re.compile(
     r"(?P<shown>\d[\d,]*(?:\.\d+)?)(?P<unit>[^\d\n|<]{0,12})<!-- (?P<result>[a-z]+): "
     r"(?P<said>[^>]*(?:> ?[\d.]+[^>]*)?) -->"
 )
-_LOOSE_MARK = re.compile(r"<!-- [a-z]+: (?!made by)[^\n]*?-->")
+_LOOSE_MARK = re.compile(r"<!-- [a-z]+: (?!made by)(?!docs/)[^\n]*?-->")
 _SAID = re.compile(
     r"(?:(?P<fold>least|most|median|sum|count) )?(?P<path>[\w.\[\]*=,-]+)"
     r"(?: > (?P<above>[\d.]+))?(?: (?P<operation>[*/]) (?P<factor>[\d.]+))?$"
@@ -112,10 +112,14 @@ def _step(outer: Any, name: str, which: str | None, path: str) -> Iterator[Any]:
         yield from (one for one in inner if all(str(one[key]) == value for key, value in wanted.items()))
 
 
+def without_marks(text: str) -> str:
+    """A page without its marked figures, and without comments."""
+    return _COMMENT.sub("", _MARK.sub("", text))
+
+
 def unmarked_in(text: str, exempt: Sequence[str]) -> list[str]:
     """Numbers of prose that have no mark and are not exempt, each with the words around it."""
-    bare = _COMMENT.sub("", _MARK.sub("", text))
-    bare = _NOT_PROSE.sub(" ", bare)
+    bare = _NOT_PROSE.sub(" ", without_marks(text))
     for pattern in exempt:
         bare = re.sub(pattern, " ", bare)
     return [" ".join(bare[max(0, one.start() - 30) : one.end() + 20].split()) for one in _NUMBER.finditer(bare)]
