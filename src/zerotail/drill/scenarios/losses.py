@@ -101,14 +101,18 @@ def _both_exposed(rehearsal: Rehearsal) -> None:
 
 
 def _snapshot_rollback(rehearsal: Rehearsal) -> None:
-    site = rehearsal.active
+    site, complete = rehearsal.active, rehearsal.standby
     keep_snapshot(rehearsal.layout, site)
     rehearsal.note("act", f"a snapshot of {site}'s storage is kept, and its database started anew")
     rehearsal.wait_for_new(MESSAGES)
-    blows.roll_back_storage(rehearsal)
+    fault = blows.roll_back_storage(rehearsal)
     rehearsal.promise("nothing leaves of a log that has lost its end", rehearsal.falls_silent())
     rehearsal.promise("its database takes no rows", not blows.takes_rows(rehearsal, site))
-    take_over(rehearsal, rehearsal.standby)
+    take_over(rehearsal, complete)
+    rehearsal.wait_for_new(MESSAGES)
+    rehearsal.processes[site].change_role()
+    rejoin(rehearsal, site)
+    rehearsal.healed(fault, f"{site} is the standby, with everything")
 
 
 def _answers_lost(rehearsal: Rehearsal) -> None:
