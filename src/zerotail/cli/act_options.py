@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zerotail.operate.status import ActStatus
 
 to_option = click.option("--to", "site", metavar="SITE", required=True, help="The site that becomes active.")
+_LONG_SECONDS = 3600.0
 maybe_to_option = click.option("--to", "site", metavar="SITE", help="The site; else the one that was begun here.")
 
 
@@ -71,8 +72,8 @@ def telling(operator: Operator, title: str) -> Iterator[Operator]:
 
     from zerotail.cli.progress import steps_display
 
-    with steps_display(title) as tell:
-        yield replace(operator, tell=tell)
+    with steps_display(title) as steps:
+        yield replace(operator, tell=steps, say=steps.say)
 
 
 class _Planned(Protocol):
@@ -130,7 +131,26 @@ def plan_lines(plan: ActPlan) -> list[str]:
     if plan.done:
         return [*plan.seen, *plan.age, _nothing_to_do(plan)]
     lines = [f"{plan.act}: plan {plan.id}", *(f"  {line}" for line in (*plan.seen, *plan.age))]
-    return [*lines, *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1))]
+    lines += [f"  {number}. {step}" for number, step in enumerate(plan.steps, 1)]
+    return [*lines, f"  {_deadline(plan)}"]
+
+
+def _deadline(plan: ActPlan) -> str:
+    """When it has ended at the latest, and for which step that is so long."""
+    from zerotail.operate.plan import resume_line
+
+    long = [limit.step for limit in plan.limits if limit.seconds >= _LONG_SECONDS]
+    mostly = f", most of it for: {', '.join(dict.fromkeys(long))}" if long else ""
+    return (
+        f"deadline: it ends within {_minutes(plan.deadline_seconds)}, done or not{mostly}; "
+        f"then {resume_line(plan)} goes on"
+    )
+
+
+def _minutes(seconds: float) -> str:
+    """Rounded up: nothing takes longer than it says."""
+    hours, minutes = divmod(-int(-seconds // 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def _nothing_to_do(found: ActPlan | ActReport) -> str:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
 from typing import TextIO
 
@@ -20,12 +21,24 @@ def redraws(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+@dataclass(frozen=True, slots=True)
+class StepsDisplay:
+    """Told of steps by a call, and of what the one that is under way waits for."""
+
+    tell: Tell
+    say: Callable[[str], None]
+
+    def __call__(self, step: str, done: bool) -> None:
+        self.tell(step, done)
+
+
 @contextmanager
-def steps_display(title: str) -> Iterator[Tell]:
+def steps_display(title: str) -> Iterator[StepsDisplay]:
     """A function to tell `(step, done)`; steps may run side by side and be told from any thread."""
     if not redraws(sys.stderr):
         yield _plain_lines(title)
         return
+    from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -40,21 +53,31 @@ def steps_display(title: str) -> Iterator[Tell]:
             if not done:
                 tasks[step] = progress.add_task(step, total=1)
             else:
-                progress.update(tasks[step], completed=1)
+                progress.update(tasks[step], completed=1, description=step)
 
-        yield tell
+        def say_in_last(line: str) -> None:
+            under_way = [step for step, task in tasks.items() if not progress.tasks[task].finished]
+            if under_way:
+                progress.update(tasks[under_way[-1]], description=escape(line))
+            else:
+                progress.console.print(escape(line))
+
+        yield StepsDisplay(tell, say_in_last)
 
 
-def _plain_lines(title: str) -> Tell:
+def _plain_lines(title: str) -> StepsDisplay:
     began = time.monotonic()
     lock = Lock()
 
+    def say_line(line: str) -> None:
+        with lock:
+            say(f"{title}: {line}")
+
     def tell(step: str, done: bool) -> None:
         if done:
-            with lock:
-                say(f"{title}: {step} ready after {time.monotonic() - began:.1f} s")
+            say_line(f"{step} ready after {time.monotonic() - began:.1f} s")
 
-    return tell
+    return StepsDisplay(tell, say_line)
 
 
 @contextmanager

@@ -134,6 +134,8 @@ _FROM_EPOCH = (
 )
 WHOLE = (Step.FENCE, Step.PROMOTE, *_FROM_EPOCH)
 """All steps of a takeover from a site that is lost."""
+HANDED_OVER = (Step.PROMOTE, *_FROM_EPOCH)
+"""Where the other site has stopped its database itself."""
 _RENEWAL = (Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE)
 """At the site that works already: its Kafka and its state are the ones it had."""
 

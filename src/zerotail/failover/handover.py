@@ -89,8 +89,16 @@ def _drain(source: SiteName, there: SiteObserved) -> Story[None]:
         silent = 0 if isinstance(left, Drained) else silent + 1
         if silent == _SILENT_LOOKS:
             break
-        yield Pause(f"{source} drains")
+        if (yield Pause(_told_left(source, left))):
+            break
     yield from _give_up(source, epoch, f"{source} did not drain in time", "ZT424")
+
+
+def _told_left(source: SiteName, left: object) -> str:
+    if not isinstance(left, Drained):
+        return f"{source} to drain: its database does not answer"
+    doubts = f", {left.doubts} in doubt" if left.doubts else ""
+    return f"{source} to drain: {left.instructions} instructions and {left.emissions} messages are left{doubts}"
 
 
 def _give_up(source: SiteName, epoch: Epoch, what: str, code: str) -> Story[NoReturn]:

@@ -55,11 +55,12 @@ def _require_more_here(asker: Asker, answer: GateAnswer) -> Story[bool]:
 
 def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
     """Wait until the other site has flushed `wanted`: as long as it comes nearer, and for some time where it stands."""
-    found = "its database does not answer"
+    silent = found = "its database does not answer"
     nearest, left = Lsn(0), PATIENCE
     while left:
         answer = yield AskGate()
         left -= 1
+        nearer, seen = False, silent
         if isinstance(answer, GateAnswer):
             verdict = gate.decide(answer, asker, wanted)
             if verdict is Gate.OPEN:
@@ -67,12 +68,14 @@ def wait_for_gate(asker: Asker, wanted: Lsn) -> Story[None]:
             held = max(answer.flushed, answer.applied)
             # Who has the epoch hears of this life soon, or never: it is another one by now.
             if held > nearest and verdict is not Gate.OTHER_LIFE and _comes_nearer(answer, asker):
-                nearest, left = held, PATIENCE
+                nearest, left, nearer = held, PATIENCE, True
+            seen = verdict.value
             found = (
-                f"{verdict.value}. Wanted: epoch {asker.epoch}, timeline {asker.timeline}, log up to {wanted}; "
+                f"{seen}. Wanted: epoch {asker.epoch}, timeline {asker.timeline}, log up to {wanted}; "
                 f"it has epoch {answer.epoch}, timeline {answer.timeline} (0: it receives no log), {answer.flushed}"
             )
-        yield Pause("the copy has not caught up")
+        if (yield Pause(f"the other site to catch up: {seen}", nearer=nearer)):
+            break
     raise Unfinished(
         "the other site has not caught up in time; run it again.", code="ZT411", why=f"Its last answer: {found}."
     )

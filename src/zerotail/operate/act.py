@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,16 +17,21 @@ from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.core.takeover import Step, Strategy
+from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable, Unfinished
 from zerotail.flow.stage import Stage
 from zerotail.operate.adapters import BadDayAdapters
+from zerotail.operate.limits import STANDSTILL_SECONDS
 from zerotail.operate.notebook import Note, Notebook, StepNote, now
-from zerotail.operate.plan import COPY, REJOIN, STEP_NAMES, ActPlan
+from zerotail.operate.plan import COPY, REJOIN, STEP_NAMES, ActPlan, resume_line
+from zerotail.operate.waiting import awaited, ended_at, told_regularly
 from zerotail.postgres.tail import Tail
 
 T = TypeVar("T")
 Tell = Callable[[str, bool], None]
 """Hears of a step when it begins and when it is done."""
+Say = Callable[[str], None]
+"""Hears every few seconds what is waited for."""
 _PAUSE_SECONDS = 0.2
 """Between two looks at a site that drains or catches up; a story counts its looks, so it has its patience from here.
 
@@ -90,6 +95,7 @@ class Operator:
     notebook: Notebook
     name: str
     tell: Tell = lambda _step, _done: None
+    say: Say = lambda _line: None
 
 
 @dataclass(slots=True)
@@ -97,7 +103,9 @@ class Act:
     """An act under way: its note, its progress, its adapters."""
 
     operator: Operator
+    plan: ActPlan
     note: Note
+    deadline: Deadline
     adapters: BadDayAdapters | None = None
     tail: Tail | None = None
     gated_from: Lsn | None = None
@@ -105,6 +113,8 @@ class Act:
     remarks: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     _step: tuple[str, float] | None = None
+    _waits_for: tuple[str, float] = ("both sites", 0.0)
+    """What is waited for, and since when it has come no nearer."""
 
     # What the adapters note.
 
@@ -158,14 +168,45 @@ class Act:
                 self._end_step()
                 result: T = ended.value
                 return result
+            if self.deadline.passed:
+                raise self.out_of_time()
             if isinstance(effect, ports.Pause):
-                time.sleep(_PAUSE_SECONDS)
-                answer = None
+                answer = self._pause(effect)
                 continue
             self._tell(effect)
             answer = adapters.carry_out(effect)
             if isinstance(effect, ports.ChangeEpoch) and effect.durability is Durability.GATED:
                 self.gated_from = answer.position if isinstance(answer, ports.Done) else None
+
+    def _pause(self, effect: ports.Pause) -> ports.Late | None:
+        """Between two looks; whoever waits for what comes no nearer has waited long enough at some time."""
+        what, since = self._waits_for
+        kind, _, _ = effect.reason.partition(":")
+        waits_on = what.partition(":")[0] == kind and not effect.nearer
+        since = since if waits_on else time.monotonic()
+        self._waits_for = (effect.reason, since)
+        if time.monotonic() - since >= STANDSTILL_SECONDS:
+            return ports.Late()
+        time.sleep(_PAUSE_SECONDS)
+        return None
+
+    def tell_waiting(self) -> None:
+        """Say what is waited for, and until when at the latest."""
+        what, since = self._waits_for
+        step = f"{self._step[0]}: " if self._step else ""
+        ends = datetime.now().astimezone() + timedelta(seconds=self.deadline.seconds_left)
+        waited = time.monotonic() - (since or self.began)
+        self.operator.say(f"{step}waits for {what} ({waited:.0f} s; it ends by {ends:%Y-%m-%d %H:%M:%S} at the latest)")
+
+    def out_of_time(self) -> Unfinished:
+        """It was not done by the deadline that its plan named."""
+        plan, (what, _) = self.plan, self._waits_for
+        return Unfinished(
+            f"the {plan.act} was not done by its deadline, {plan.deadline_seconds:g} s after it began; it was waiting "
+            f"for {what}.",
+            code="ZT408",
+            tries=(resume_line(plan),),
+        )
 
     def _adapters(self) -> BadDayAdapters:
         if self.adapters is None:
@@ -178,6 +219,9 @@ class Act:
             self._end_step()
             return
         name = _step_of(effect)
+        what = awaited(effect)
+        if what is not None and what != self._waits_for[0]:
+            self._waits_for = (what, time.monotonic())
         if name is not None and (self._step is None or self._step[0] != name):
             self._end_step()
             self._step = (name, time.monotonic())
@@ -205,20 +249,27 @@ def acting(
     with operator.notebook.locked():
         fresh = note is None
         begun = note or Note(plan.act, plan.site, plan.other, plan.id, operator.name, accepted, now())
-        act = Act(operator, msgspec.structs.replace(begun, strategy=strategy, rebuild=rebuild))
+        act = Act(
+            operator,
+            plan,
+            msgspec.structs.replace(begun, strategy=strategy, rebuild=rebuild),
+            Deadline.after(plan.deadline_seconds),
+        )
         operator.notebook.write(act.note)
         try:
-            yield act
-        except (Refused, Unavailable) as error:
-            if act.reports:  # something was done already
-                raise Unfinished(error.message, code=error.code, why=error.why, tries=error.tries) from error
-            if fresh:
-                act.finish()  # nothing is to be resumed
-            raise
+            with told_regularly(act.tell_waiting), ended_at(act.deadline):
+                yield act
+        except (Refused, Unavailable, Unfinished) as error:
+            if not act.reports and not isinstance(error, Unfinished):  # nothing was done yet
+                if fresh:
+                    act.finish()  # nothing is to be resumed
+                raise
+            tries = error.tries or (resume_line(plan),)
+            raise Unfinished(error.message, code=error.code, why=error.why, tries=tries) from error
         except KeyboardInterrupt:
-            next_words = f"plan --site {plan.site}" if plan.act == REJOIN else "resume"
-            tries = (f"zerotail {plan.act} {next_words}",)
-            raise Unfinished(f"the {plan.act} was interrupted.", code="ZT460", tries=tries) from None
+            if act.deadline.passed:
+                raise act.out_of_time() from None
+            raise Unfinished(f"the {plan.act} was interrupted.", code="ZT460", tries=(resume_line(plan),)) from None
         finally:
             if act.adapters is not None:
                 act.adapters.close()

@@ -22,6 +22,7 @@ from zerotail.failover.handover import hand_over
 from zerotail.failover.rejoin import follows, rejoin
 from zerotail.failover.takeover import TakeoverReport, take_over
 from zerotail.operate.act import Act, ActReport, Operator, acting, nothing_to_do
+from zerotail.operate.limits import limits_of_handover
 from zerotail.operate.notebook import Note
 from zerotail.operate.plan import HANDOVER, TAKEOVER, ActPlan, make_plan, require_accepted
 from zerotail.operate.rejoin import require_command
@@ -89,7 +90,9 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
         f"take over: epoch {epoch} at {target}",
         f"rejoin: {source} comes back as standby, by a fresh copy",
     )
-    return PlannedHandover(make_plan(act, target, source, epoch, seen=told, steps=steps), False, numbers[target])
+    limits = limits_of_handover(configuration, strategy_of(configuration))
+    shown = make_plan(act, target, source, epoch, seen=told, steps=steps, limits=limits)
+    return PlannedHandover(shown, False, numbers[target])
 
 
 def run_handover(operator: Operator, planned: PlannedHandover, accepted: tuple[str, ...]) -> ActReport:
@@ -166,7 +169,9 @@ def _require_drained(note: Note, standing: Standing, takeover: Note | None) -> N
 def _finish(operator: Operator, note: Note, epoch: Epoch, number: int) -> ActReport:
     """The old primary is down and the target holds its log: take over, and bring the old site back."""
     configuration, began = operator.configuration, time.monotonic()
-    plan = ActPlan(note.act, note.site, note.other, note.plan, False, epoch, (), (), ())
+    limits = limits_of_handover(configuration, strategy_of(configuration))
+    seconds = sum(limit.seconds for limit in limits)
+    plan = ActPlan(note.act, note.site, note.other, note.plan, False, epoch, (), (), (), (), (), limits, seconds)
     with acting(operator, plan, note.accepted, note) as act:
         pipeline = pipeline_at(configuration, note.site)
         report = act.carry_through(take_over(pipeline, note.site, number, note.other, cause="handover"))

@@ -64,6 +64,14 @@ COPY = "copy the database"
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """How long a step may take."""
+
+    step: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class ActPlan:
     """What an act would do now."""
 
@@ -84,6 +92,10 @@ class ActPlan:
     """How else it was asked for, as flags."""
     age: tuple[str, ...] = ()
     """Of a takeover: how old the copy is. It grows while one reads, so the id does not cover it."""
+    limits: tuple[Limit, ...] = ()
+    """How long each step may take."""
+    deadline_seconds: float = 0.0
+    """The act has ended so long after it began, done or not."""
 
 
 def make_plan(
@@ -97,11 +109,13 @@ def make_plan(
     needs: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
     age: tuple[str, ...] = (),
+    limits: tuple[Limit, ...] = (),
 ) -> ActPlan:
     """A plan with its id; what the options change must be said in the steps."""
     content = json.dumps([act, site, other, epoch, seen, steps, needs])
     digest = hashlib.sha256(content.encode()).hexdigest()[:10]
-    return ActPlan(act, site, other, digest, not steps, epoch, seen, steps, needs, options, age)
+    seconds = sum(limit.seconds for limit in limits)
+    return ActPlan(act, site, other, digest, not steps, epoch, seen, steps, needs, options, age, limits, seconds)
 
 
 def require_same(plan: ActPlan, identifier: str) -> None:
@@ -134,6 +148,11 @@ def plan_line(plan: ActPlan) -> str:
     """The line that shows this plan anew."""
     stated = plan.needs if plan.act == TAKEOVER else ()  # a rejoin is told what to state by its plan
     return f"zerotail {plan.act} plan{_target(plan)}{_flags(plan.options)}{_flags(stated)}"
+
+
+def resume_line(plan: ActPlan) -> str:
+    """The line that finishes this act when it was interrupted; a rejoin is planned and run again."""
+    return plan_line(plan) if plan.act == REJOIN else f"zerotail {plan.act} resume"
 
 
 def run_line(plan: ActPlan) -> str:

@@ -12,6 +12,7 @@ from zerotail.core.identity import SiteName
 from zerotail.errors import Refused
 from zerotail.failover.rejoin import follows_on, rejoin, require_nothing_released, require_verified
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
+from zerotail.operate.limits import limits_of_rejoin
 from zerotail.operate.plan import COPY, REJOIN, ActPlan, make_plan, require_accepted
 from zerotail.operate.world import NOT_OURS, World
 
@@ -72,7 +73,10 @@ def plan_rejoin(
     if exposed:
         steps.append(f"back to gated: nothing leaves {active} any more before {site} has it")
     told = (world.told(active), world.told(site), *(more.told(site, active) if more is not None and loss else ()))
-    shown = make_plan(REJOIN, site, active, standing.epoch, seen=told, steps=tuple(steps), needs=tuple(needs))
+    limits = limits_of_rejoin(copies=not attached, keeps=seen is not None, gates=exposed)
+    shown = make_plan(
+        REJOIN, site, active, standing.epoch, seen=told, steps=tuple(steps), needs=tuple(needs), limits=limits
+    )
     return PlannedRejoin(shown, database_lost=seen is None, loss=loss)
 
 

@@ -18,6 +18,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Misused, Refused
 from zerotail.failover.takeover import Pipeline, carry_out
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
+from zerotail.operate.limits import limits_of_takeover
 from zerotail.operate.notebook import Note
 from zerotail.operate.pipeline import read_pipeline
 from zerotail.operate.plan import STEP_NAMES, TAKEOVER, ActPlan, make_plan, require_accepted
@@ -141,6 +142,7 @@ def plan_takeover(
         needs=tuple(needs),
         options=statements.options,
         age=world.told_age(site),
+        limits=limits_of_takeover(configuration, steps, strategy),
     )
     return PlannedTakeover(shown, steps, alone, strategy, statements.rebuild)
 

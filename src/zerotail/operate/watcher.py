@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Event
 
 from zerotail.core.identity import SiteName
@@ -49,7 +50,7 @@ class Watcher:
                 code="ZT120",
                 tries=["takeover: {automatic: on, after: 10s}    # in the configuration"],
             )
-        self._operator = operator
+        self._operator = replace(operator, say=tell)
         self._site = site
         self._other = operator.configuration.other_site(site)
         dsn = operator.configuration.sites[site].database.dsn.reveal()

@@ -72,7 +72,19 @@ from zerotail.ports.stage import (
     RequestAgain,
     StateLoaded,
 )
-from zerotail.ports.story import Done, Effect, End, Indefinite, Pause, Refused, Result, Standing, Story, Unreachable
+from zerotail.ports.story import (
+    Done,
+    Effect,
+    End,
+    Indefinite,
+    Late,
+    Pause,
+    Refused,
+    Result,
+    Standing,
+    Story,
+    Unreachable,
+)
 
 __all__ = [
     "Accepted",
@@ -104,6 +116,7 @@ __all__ = [
     "KeepTail",
     "LaneClaimed",
     "LaneRead",
+    "Late",
     "LoadState",
     "LogEnd",
     "ObserveDrained",

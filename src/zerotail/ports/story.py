@@ -108,3 +108,9 @@ class Pause(Effect, frozen=True):
     """Whether nothing holds it up: there is just no work."""
     retries: bool = False
     """Whether somebody is asked again behind it: more and more slowly, until it goes well."""
+    nearer: bool = False
+    """Whether what is waited for has come nearer since the last pause."""
+
+
+class Late(Result, frozen=True):
+    """The answer to a pause of whoever has waited long enough; who gets none may go on waiting."""

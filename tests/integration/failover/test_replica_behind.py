@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -10,7 +11,10 @@ from support.flow import PATIENCE_SECONDS
 from support.sites import Sites
 from zerotail.core.identity import epoch_of
 from zerotail.deadline import Deadline
+from zerotail.lab.fault import cut_link, heal_link
+from zerotail.lab.link import BOTH, CutMode
 from zerotail.lab.replica import keep_replica, promote_replica
+from zerotail.operate import act, waiting
 
 pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
@@ -18,11 +22,31 @@ RENEWED, AT_WEST = epoch_of(2, 0), epoch_of(3, 1)
 BEHIND = 50
 
 
-def test_with_everything_the_site_goes_on_by_itself(sites: Sites) -> None:
+def test_behind_a_cut_link_it_says_what_it_waits_for_and_ends(sites: Sites, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(act, "STANDSTILL_SECONDS", 5.0)
+    monkeypatch.setattr(waiting, "SAY_EVERY_SECONDS", 1.0)
     sites.kill("east")
     keep_replica(sites.lab, "east", patience())
     promote_replica(sites.lab, "east", patience())
-    sites.act("takeover", "--to", "east", confirm="east", at="east")
+    assert cut_link(sites.lab, BOTH, CutMode.HANG).bit
+    words = ("takeover", "plan", "--to", "east")
+    planned = sites.call(*words, "--json", at="east").answer("takeover-plan")
+    assert planned["deadline_seconds"] == sum(limit["seconds"] for limit in planned["limits"]) >= 5
+    began = time.monotonic()
+    run = ("takeover", "run", "--to", "east", "--plan", planned["id"], "--confirm", "east", "--json")
+    ended = sites.call(*run, at="east")
+    assert time.monotonic() - began < planned["deadline_seconds"]
+    error = ended.answer("error")
+    assert (ended.code, error["code"], error["tries"]) == (5, "ZT411", ["zerotail takeover resume"])
+    said = [line for line in ended.err.splitlines() if "waits for the other site to catch up" in line]
+    assert len(said) >= 3, ended.err
+    assert all("its database does not answer" in line and "it ends by" in line for line in said)
+
+
+def test_with_everything_the_site_goes_on_by_itself(sites: Sites) -> None:
+    assert heal_link(sites.lab, BOTH).bit
+    done = sites.call("takeover", "resume", at="east")
+    assert done.code == 0, done.err
     assert sites.standing("east") == (RENEWED, "live", "gated")
     sites.start("east")
     sites.insert("east", 20)

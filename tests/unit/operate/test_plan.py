@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import click
 import pytest
 
-from zerotail.cli.act_options import confirmed
+from zerotail.cli.act_options import confirmed, plan_lines
 from zerotail.core.identity import Epoch, SiteName
 from zerotail.errors import Refused
-from zerotail.operate.plan import ActPlan, make_plan, plan_line, require_accepted, require_same, run_line
+from zerotail.operate.plan import ActPlan, Limit, make_plan, plan_line, require_accepted, require_same, run_line
 
 pytestmark = pytest.mark.fast
 
@@ -113,3 +113,12 @@ def test_who_gives_the_name_beforehand_is_not_asked_and_looks_once() -> None:
 def test_a_finished_plan_says_that_nothing_is_to_be_done() -> None:
     assert plan(steps=()).done
     assert not replace(plan(), steps=("x",)).done
+
+
+def test_a_plan_for_people_names_its_deadline_and_what_is_so_long_of_it() -> None:
+    limits = (Limit("promote", 61.0), Limit("copy the database", 43200.0))
+    made = make_plan("rejoin", WEST, EAST, Epoch(513), seen=(), steps=("copy",), limits=limits)
+    assert plan_lines(made)[-1] == (
+        "  deadline: it ends within 12 h 2 min, done or not, most of it for: copy the database; "
+        "then zerotail rejoin plan --site west goes on"
+    )
