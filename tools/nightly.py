@@ -1,6 +1,6 @@
 """Everything that takes too long for every day, part after part, and a page at the end that says what came of it.
 
-    python tools/nightly.py                     # six hours at most; goes on where a night was broken off
+    python tools/nightly.py                     # six hours at most; goes on where a night was broken off or ran late
     python tools/nightly.py --list              # the parts
     python tools/nightly.py --only simulation   # one part, as often as wanted
 
@@ -83,10 +83,11 @@ class Night:
 def parts_of_the_suite() -> list[Part]:
     """The daily suite, and each module that has tests for the night."""
     pytest = (PYTHON, "-m", "pytest", "-q")
-    listed = subprocess.run(
-        [*pytest, "--collect-only", "-m", "nightly"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout
-    modules = sorted({line.partition("::")[0] for line in listed.splitlines() if "::" in line})
+    asked = [*pytest, "--collect-only", "-m", "nightly"]
+    listed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        sys.exit(f"nightly: the tests cannot be listed, so no part is begun:\n{listed.stdout}{listed.stderr}")
+    modules = sorted({line.partition("::")[0] for line in listed.stdout.splitlines() if "::" in line})
     return [
         Part("suite", (*pytest, "-n", "2", "-m", "fast or servers"), hours=1.5),
         *(
@@ -139,10 +140,11 @@ def keep(night: Night, folder: Path) -> None:
 
 
 def run_parts(night: Night, folder: Path, parts: Iterable[Part], seconds: float) -> None:
-    """Run what has not ended yet, until the time is over."""
+    """Run what has not ended yet, until the time of this call is over."""
     waiting = [part for part in parts if part.name not in night.ended]
+    over = night.seconds + seconds
     for number, part in enumerate(waiting, 1):
-        left = seconds - night.seconds
+        left = over - night.seconds
         if left <= 0:
             say(f"the time is over, {len(waiting) - number + 1} parts are left")
             return
@@ -251,7 +253,7 @@ def main(words: Sequence[str] | None = None) -> int:
         description=description, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the page and the logs go")
-    parser.add_argument("--hours", type=float, default=HOURS, help="how long all of it may take (%(default)s)")
+    parser.add_argument("--hours", type=float, default=HOURS, help="how long this call may take (%(default)s)")
     parser.add_argument("--only", metavar="PART", action="append", help="this part, ended or not; may be given again")
     parser.add_argument("--fresh", action="store_true", help="begin a new night, with another seed")
     parser.add_argument("--list", action="store_true", help="name the parts and end")

@@ -19,6 +19,8 @@ from support.documents import (
     name_of,
     text_of,
 )
+from zerotail.audit.facts import ConsumerFacts, ProducerFacts, SparkFacts
+from zerotail.audit.rules import RULES
 
 pytestmark = pytest.mark.fast
 
@@ -85,6 +87,14 @@ def test_every_error_number_is_explained_and_means_one_thing() -> None:
     assert len(explained) == len(set(explained))
     used = {number for source in SOURCES for number in re.findall(r"\bZT\d{3}\b", source.read_text(encoding="utf-8"))}
     assert used == set(explained)
+
+
+def test_the_audit_has_as_many_rules_as_pages_say() -> None:
+    texts = sum(rule.kind in (ProducerFacts, ConsumerFacts, SparkFacts) for rule in RULES)
+    servers = len(RULES) - texts
+    numbers = {"README.md": [servers, texts], "docs/audit.md": [len(RULES), servers, texts]}
+    for page, expected in numbers.items():
+        assert [int(one) for one in re.findall(r"\b(\d+) (?:rules|about)\b", text_of(ROOT / page))] == expected, page
 
 
 def test_every_make_target_in_the_documents_exists() -> None:

@@ -76,6 +76,24 @@ def test_what_is_left_when_the_time_is_over_is_named_and_is_no_success(nightly: 
     assert "| second | not begun |" in (tmp_path / nightly.PAGE).read_text()
 
 
+def test_who_calls_again_when_the_time_was_over_has_as_much_again(nightly: ModuleType, tmp_path: Path) -> None:
+    parts = [nightly.Part("first", ("sleep", "0.2")), nightly.Part("second", ("true",))]
+    night = nightly.open_night(tmp_path, "abc", fresh=False)
+    nightly.run_parts(night, tmp_path, parts, seconds=0.1)
+    nightly.run_parts(night, tmp_path, parts, seconds=0.1)
+    assert list(night.ended) == ["first", "second"]
+
+
+def test_no_night_begins_when_the_tests_cannot_be_listed(
+    nightly: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = nightly\n")
+    (tmp_path / "test_broken.py").write_text("import nothing_of_that_name\n")
+    monkeypatch.setattr(nightly, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match="nothing_of_that_name"):
+        nightly.parts_of_the_suite()
+
+
 def test_modules_that_no_process_has_run_are_named(
     nightly: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
