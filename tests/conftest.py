@@ -80,6 +80,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport) -> None:
+    """The same of a test that ended its process."""
+    report.sections.append(("to see it again", seeds.repeating(crashitem)))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The seed once more, where the eye ends; on demand, what each module took is written down."""
     for line in tiers.lines_of_faults():

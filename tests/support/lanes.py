@@ -48,6 +48,20 @@ class Lanes(LoadScopeScheduling):  # type: ignore[misc]
         self.workqueue.move_to_end(self._next_for(node), last=False)
         super()._assign_work_unit(node)
 
+    def remove_node(self, node: WorkerController) -> str | None:
+        """The test at which a worker died, if it did: it counts as run, and the rest of its work goes to the others.
+
+        xdist would give it out again with that rest, until so many workers are dead that the run ends.
+        """
+        left = {name: tests for name, tests in self.assigned_work.pop(node).items() if not all(tests.values())}
+        died_at = next((nodeid for tests in left.values() for nodeid, is_done in tests.items() if not is_done), None)
+        if died_at is not None:
+            left[self._split_scope(died_at)][died_at] = True
+        self.workqueue.update({name: tests for name, tests in left.items() if not all(tests.values())})
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return died_at
+
     def _next_for(self, node: WorkerController) -> str:
         has_servers = node.gateway.id == FIRST_WORKER
         own = [unit for unit in self.workqueue if unit.startswith(SERVERS) == has_servers]

@@ -70,7 +70,7 @@ def test_inside(): pytest.fail("nothing is run")
 """
 
 
-@pytest.mark.parametrize("words", [(), ("-m", "fast"), ("-m", "fast or servers", "-n", "2")], ids=" ".join)
+@pytest.mark.parametrize("words", [("-m", "fast"), ("-m", "fast or servers", "-n", "2")], ids=" ".join)
 def test_a_test_that_is_not_in_exactly_one_tier_ends_the_run(tmp_path: Path, words: tuple[str, ...]) -> None:
     ended = run(tmp_path, OUTSIDE, *words)
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
@@ -98,10 +98,18 @@ def test_behind_a_chapter_that_failed_the_others_fail_with_its_name(tmp_path: Pa
 
 
 def test_a_failure_is_told_with_the_line_that_repeats_it_and_the_seed_stands_at_both_ends(tmp_path: Path) -> None:
-    planted = "import pytest\n@pytest.mark.fast\ndef test_it(): assert False\n"
-    ended = run(tmp_path, planted, ZT_TEST_SEED="123")
-    assert "ZT_TEST_SEED=123 .venv/bin/python -m pytest 'test_planted.py::test_it'" in ended.stdout
+    planted = """
+import os, pytest
+pytestmark = pytest.mark.fast
+def test_that_fails(): assert False
+def test_that_ends_its_process(): os._exit(1)
+def test_behind_it(): pass
+"""
+    ended = run(tmp_path, planted, "-n", "1", ZT_TEST_SEED="123")
+    for test in ("test_that_fails", "test_that_ends_its_process"):
+        assert f"ZT_TEST_SEED=123 .venv/bin/python -m pytest 'test_planted.py::{test}'" in ended.stdout
     assert ended.stdout.count("seed: 123 (ZT_TEST_SEED)") == 2
+    assert "2 failed, 1 passed" in ended.stdout
 
 
 def test_each_name_has_dice_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
