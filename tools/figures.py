@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from zerotail.bench.interleaving import KINDS
 from zerotail.bench.published import PUBLISHED, Published
 from zerotail.bench.stamp import RECORDED, is_current, is_dirty
 from zerotail.bench.stored import Stored, read_stored
@@ -42,7 +43,7 @@ COMMANDS = {
     "restore": (
         "--sizes 200000",
         "--sizes 1000000 --rounds 1 --refill 0 --spark 0",
-        "--sizes 10000000 --refill 0 --spark 0",
+        *(f"--sizes 10000000 --interleavings {one} --refill 0 --spark 0" for one in KINDS),
     ),
 }
 """What measures each figure, the shortest first; several commands join their results."""
