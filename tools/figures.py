@@ -25,6 +25,7 @@ from zerotail.bench.stamp import RECORDED, is_current, is_dirty
 from zerotail.bench.stored import Stored, read_stored
 
 HERE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(HERE / "tests"))
 SERIES = HERE / ".zerotail" / "figures"
 WRONG_CALL, UNFINISHED = 2, 5
 _MISSED = 1
@@ -151,6 +152,20 @@ def publish(series: Series, one: Published) -> None:
     series.forget(one.name)
     one.write_page(one.read(series.root), page)
     say(f"{one.name}: wrote bench/results/{one.name}.json and {one.page}")
+    quote(series, one)
+
+
+def quote(series: Series, one: Published) -> None:
+    """Put the new figures into the sentences that quote them; what a sentence says with them, somebody has to read."""
+    from support.figures import requoted
+
+    result = json.loads(one.result_in(series.root).read_text(encoding="utf-8"))["result"]
+    for page in sorted([*series.root.glob("*.md"), *series.root.glob("docs/**/*.md")]):
+        text = page.read_text(encoding="utf-8")
+        new = requoted(text, one.name, result)
+        if new != text:
+            page.write_text(new, encoding="utf-8")
+            say(f"{one.name}: {page.relative_to(series.root)} quotes other figures now; read its sentences again")
 
 
 def scratch(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.figures import Unknown, is_shown, quoted_in, unmarked_in, value_of
+from support.figures import Unknown, is_shown, quoted_in, requoted, shown_like, unmarked_in, value_of
 from zerotail.bench.published import PUBLISHED, Published
 from zerotail.bench.stamp import MEASURED, RECORDED, Stamp
 
@@ -150,6 +150,29 @@ def test_a_mark_is_resolved_and_compared_by_the_digits_that_are_shown() -> None:
     for wrong in ("a.c", "rows.v", "rows[*].v", "rows[m=z].v", "a.b ** 2"):
         with pytest.raises(Unknown):
             value_of(wrong, result)
+
+
+@pytest.mark.parametrize(
+    ("shown", "value", "written"),
+    [
+        ("1.5", 1.2384, "1.2"),
+        ("2,300", 2962, "3,000"),
+        ("2,300", 24, "24"),
+        ("10", 14.2, "14"),
+        ("182", 1830.4, "1830"),
+    ],
+)
+def test_a_new_figure_is_written_like_the_one_before_it(shown: str, value: float, written: str) -> None:
+    assert shown_like(shown, value) == written
+    assert is_shown(written, value)
+
+
+def test_a_page_gets_the_new_figures_of_one_result_and_keeps_all_else() -> None:
+    page = "1.5 s<!-- a: x -->, 2,300<!-- b: x --> and 7 of 9<!-- a: gone -->; 3<!-- a: count y[*].z > 1.25 --> of them"
+    new = {"x": 1.24, "y": [{"z": 2}, {"z": 1}]}
+    changed = page.replace("1.5 s", "1.2 s").replace("; 3<", "; 1<")
+    assert requoted(page, "a", new) == changed
+    assert requoted(changed, "a", new) == changed
 
 
 def test_a_number_without_a_mark_and_a_mark_without_a_number_are_found() -> None:

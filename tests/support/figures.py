@@ -62,11 +62,42 @@ def quoted_in(text: str) -> list[Quoted]:
 
 def is_shown(shown: str, value: float) -> bool:
     """Whether this is the value, rounded to the digits that are shown."""
+    step = 10.0 ** -_places(shown)
+    return abs(float(shown.replace(",", "")) - value) <= step / 2 + 1e-9
+
+
+def shown_like(shown: str, value: float) -> str:
+    """Another value, rounded as this one is."""
+    behind = len(shown.partition(".")[2])
+    rounded = f"{round(value, _places(shown)):,.{behind}f}"
+    written = rounded if is_shown(rounded, value) else f"{value:,.{behind}f}"
+    return written if "," in shown or value >= 10_000 else written.replace(",", "")
+
+
+def requoted(text: str, name: str, result: Mapping[str, Any]) -> str:
+    """A page with the marked figures of one result as they are now; what is no longer in it stays as it is."""
+
+    def as_it_is(mark: re.Match[str]) -> str:
+        if mark["result"] != name:
+            return mark[0]
+        try:
+            value = value_of(mark["said"], result)
+        except Unknown:
+            return mark[0]
+        return (
+            mark[0]
+            if is_shown(mark["shown"], value)
+            else shown_like(mark["shown"], value) + mark[0][len(mark["shown"]) :]
+        )
+
+    return _MARK.sub(as_it_is, text)
+
+
+def _places(shown: str) -> int:
+    """Behind the point; negative for rounded whole numbers."""
     digits = shown.replace(",", "")
     behind = len(digits.partition(".")[2])
-    zeros = 0 if behind else min(len(digits) - len(digits.rstrip("0")), max(0, len(digits) - 2))
-    step = 10.0 ** (zeros - behind)
-    return abs(float(digits) - value) <= step / 2 + 1e-9
+    return behind or -min(len(digits) - len(digits.rstrip("0")), max(0, len(digits) - 2))
 
 
 def value_of(said: str, result: Mapping[str, Any]) -> float:

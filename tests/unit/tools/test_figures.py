@@ -75,6 +75,7 @@ def series(tmp_path: Path) -> Any:
     page = tmp_path / FLOW.page
     page.parent.mkdir()
     page.write_text("# Benchmarks\n")
+    (tmp_path / "README.md").write_text("at 7.0<!-- flow: cases[partitions=4].ratio -->\n")
     return figures.Series(tmp_path / "gathered", tmp_path, COMMANDS)
 
 
@@ -92,6 +93,7 @@ def test_the_figure_is_published_when_all_of_its_commands_have_ended(series: Any
     assert "| 4 | 0 |" in (series.root / FLOW.page).read_text()
     assert not any(series.folder.iterdir()), "nothing is left of the series"
     assert figures.is_published(series, FLOW)
+    assert "at 1.0<!-- flow: cases[partitions=4].ratio -->" in (series.root / "README.md").read_text()
 
 
 def test_a_series_that_was_broken_off_goes_on_and_publishes_nothing_before(series: Any, typing: Typed) -> None:
