@@ -53,6 +53,7 @@ def test_a_quantity_that_is_changed_and_one_that_is_gone_are_noticed() -> None:
         "a.md is listed with 1.5 s, and does not state it",
     ]
     assert find_faults("b.md", "1.2 s", known) == ["b.md states 1.2 s, which is in no list"]
+    assert find_faults("docs/decisions/0001-a.md", "1.2 s", known) == []
 
 
 def test_what_a_page_shows_as_output_was_printed_by_a_commit_of_this_history() -> None:
