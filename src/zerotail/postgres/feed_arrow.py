@@ -3,12 +3,20 @@
 ADBC hands a connection string to a libpq of its own: what logs in elsewhere logs in here, with the same password file,
 certificates and TLS mode. Its plain interface is used: the one by Python's rules for databases imports pandas as well,
 a third of a second of processor time in every process that only looks how far the rows have come.
+
+Its socket is nowhere to be asked for. It is the one that is there behind the connecting and was not before; so whoever
+reads rows of a server that vanishes is freed as everybody else is (`vigil`).
 """
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from functools import cache
+from typing import TypeAlias
 
 import adbc_driver_postgresql
 import numpy as np
@@ -18,7 +26,12 @@ from adbc_driver_manager import Error as AdbcError
 from psycopg import conninfo
 
 from zerotail.errors import Unavailable
-from zerotail.postgres.connection import parameters, where
+from zerotail.postgres.connection import address_of, parameters, where
+from zerotail.postgres.vigil import cut_wire_when_gone
+
+_Answer: TypeAlias = tuple[AdbcStatement, pa.RecordBatchReader]
+_CONNECT_SECONDS = 4
+_DESCRIPTORS = "/proc/self/fd"
 
 # The epoch is read in the snapshot of the rows: if they do not survive it, its cut says so.
 _FROM = (
@@ -53,9 +66,13 @@ def read_bare_rows(dsn: str, producer: int, partition: int, first: int, next_ser
 
 def _read(dsn: str, query: str, *wanted: int) -> Iterator[pa.RecordBatch]:
     asked = pa.RecordBatch.from_pylist([dict(zip(_RANGE.names, wanted, strict=True))], _RANGE)
-    statement, rows = _ask(dsn, query, asked)
-    with statement, rows:
-        yield from rows
+    (statement, rows), known = _ask(dsn, query, asked)
+    with statement, rows, known.watched():
+        try:
+            yield from rows
+        except (OSError, pa.ArrowException) as error:  # what a reader makes of a connection that was lost
+            _connection.cache_clear()
+            raise _silent(dsn, error) from error
 
 
 def open_connection(dsn: str) -> None:
@@ -63,42 +80,76 @@ def open_connection(dsn: str) -> None:
     _connection(dsn)
 
 
-def _ask(dsn: str, query: str, asked: pa.RecordBatch) -> tuple[AdbcStatement, pa.RecordBatchReader]:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A connection, and the socket that it speaks through, if that was found."""
+
+    connection: AdbcConnection
+    descriptor: int | None
+    address: tuple[str, int]
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Let whoever waits for an answer in the block be freed when the server is gone."""
+        return cut_wire_when_gone(self.descriptor, self.address)
+
+
+def _ask(dsn: str, query: str, asked: pa.RecordBatch) -> tuple[_Answer, _Known]:
     """The question and its answer; a connection that has died since the last question is made anew."""
     try:
-        return _execute(_connection(dsn), query, asked)
+        return _execute(known := _connection(dsn), query, asked), known
     except AdbcError:
         _connection.cache_clear()
     try:
-        return _execute(_connection(dsn), query, asked)
+        return _execute(known := _connection(dsn), query, asked), known
     except AdbcError as error:
+        _connection.cache_clear()
         raise _silent(dsn, error) from error
 
 
-def _execute(
-    connection: AdbcConnection, query: str, asked: pa.RecordBatch
-) -> tuple[AdbcStatement, pa.RecordBatchReader]:
-    statement = AdbcStatement(connection)
-    statement.set_sql_query(query)
-    statement.prepare()
-    statement.bind(asked)
-    stream, _ = statement.execute_query()
-    return statement, pa.RecordBatchReader.from_stream(stream)
+def _execute(known: _Known, query: str, asked: pa.RecordBatch) -> _Answer:
+    with known.watched():
+        statement = AdbcStatement(known.connection)
+        statement.set_sql_query(query)
+        statement.prepare()
+        statement.bind(asked)
+        stream, _ = statement.execute_query()
+        return statement, pa.RecordBatchReader.from_stream(stream)
 
 
 @cache
-def _connection(dsn: str) -> AdbcConnection:
+def _connection(dsn: str) -> _Known:
     """One connection per worker and database: making one costs more than a batch."""
+    before = _sockets()
     try:
-        return AdbcConnection(adbc_driver_postgresql.connect(_uri(dsn)))
+        connection = AdbcConnection(adbc_driver_postgresql.connect(_uri(dsn)))
     except AdbcError as error:
         raise _silent(dsn, error) from error
+    made = {descriptor: peer for descriptor, peer in _sockets().items() if before.get(descriptor) != peer}
+    host, port = address_of(dsn)
+    ours = {descriptor: peer for descriptor, peer in made.items() if host.startswith("/") or peer[1] == port}
+    for descriptor, peer in ours.items():
+        return _Known(connection, descriptor, (host if host.startswith("/") else peer[0], port))
+    return _Known(connection, None, (host, port))
 
 
-def _silent(dsn: str, error: AdbcError) -> Unavailable:
+def _sockets() -> dict[int, tuple[str, int]]:
+    """The connected sockets of this process by descriptor, each with its peer; none where nobody lists them."""
+    found = {}
+    with suppress(OSError):
+        for name in os.listdir(_DESCRIPTORS):
+            with suppress(OSError):
+                if os.readlink(f"{_DESCRIPTORS}/{name}").startswith("socket:"):
+                    with socket.socket(fileno=os.dup(int(name))) as one:
+                        peer = one.getpeername()
+                    found[int(name)] = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else (str(peer), 0)
+    return found
+
+
+def _silent(dsn: str, error: Exception) -> Unavailable:
     said = (str(error).strip().splitlines() or ["no reason given"])[0]
     return Unavailable(f"the database at {where(dsn)} does not answer: {said}", code="ZT301")
 
 
 def _uri(dsn: str) -> str:
-    return conninfo.make_conninfo(dsn, application_name="zerotail producer", **parameters(dsn))
+    patience = {} if "connect_timeout" in conninfo.conninfo_to_dict(dsn) else {"connect_timeout": _CONNECT_SECONDS}
+    return conninfo.make_conninfo(dsn, application_name="zerotail producer", **parameters(dsn), **patience)

@@ -106,7 +106,7 @@ def cut_after(connection: Connection, seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
     else:
-        with _watched(connection, seconds, None):
+        with _watched(connection.fileno(), seconds, None):
             yield
 
 
@@ -119,14 +119,26 @@ def cut_when_gone(connection: Connection) -> Iterator[None]:
         address = (info.host if info.host.startswith("/") else info.hostaddr, info.port)
     except AttributeError:  # a libpq before version 12
         address = (info.host, info.port)
-    with _watched(connection, QUIET_SECONDS, address):
+    with _watched(connection.fileno(), QUIET_SECONDS, address):
         yield
 
 
 @contextmanager
-def _watched(connection: Connection, seconds: float, address: tuple[str, int] | None) -> Iterator[None]:
+def cut_wire_when_gone(descriptor: int | None, address: tuple[str, int]) -> Iterator[None]:
+    """The same for a client that is not psycopg, by the descriptor of its socket; None: nobody knows it, and only the
+    kernel watches.
+    """
+    if descriptor is None:
+        yield
+    else:
+        with _watched(descriptor, QUIET_SECONDS, address):
+            yield
+
+
+@contextmanager
+def _watched(descriptor: int, seconds: float, address: tuple[str, int] | None) -> Iterator[None]:
     # A descriptor of its own: the connection may be closed inside the block, and its number given to another one.
-    with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+    with socket.socket(fileno=os.dup(descriptor)) as wire:
         wait = _Wait(wire, time.monotonic() + seconds, address)
         _watch.add(wait)
         try:

@@ -23,6 +23,7 @@ from zerotail.operate import world
 from zerotail.ports import Unreachable
 from zerotail.postgres import vigil
 from zerotail.postgres.connection import LETS_NOBODY_IN, connect, one_row, parameters, session
+from zerotail.postgres.feed_arrow import read_rows
 from zerotail.postgres.transaction import Session
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(60)]
@@ -69,6 +70,25 @@ def test_each_kind_of_wait_is_freed_and_a_slow_answer_is_waited_for(
     with pytest.raises(Unavailable, match="was lost"), session(through(lab, relay), Deadline.after(20)) as connection:
         vanish_in_the_middle(connection)
     assert not vigil._watch._waits, "nobody is watched who does not wait"
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_who_reads_rows_as_arrow_is_freed_as_well(
+    lab: Layout, relay: Relay, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vigil, "QUIET_SECONDS", 0.3)
+    monkeypatch.setattr(vigil, "ANSWER_SECONDS", 0.5)
+    place = through(lab, relay)
+    if held:
+        assert list(read_rows(place, 1_000_000, 0, 1, 2)) == []
+    relay.vanish()
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match="does not answer"):
+        list(read_rows(place, 1_000_000, 0, 1, 2))
+    assert time.monotonic() - began < NOTICED_SECONDS - (4.0 + 4.0 - 0.3 - 0.5), "with the patience of every day"
+    relay.come_back()
+    assert list(read_rows(place, 1_000_000, 0, 1, 2)) == [], "it goes on"
+    assert not vigil._watch._waits
 
 
 def test_nobody_is_cut_who_has_left_the_block(lab: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
