@@ -13,7 +13,8 @@ import signal
 import time
 from collections.abc import Set
 from contextlib import suppress
-from pathlib import Path
+
+from zerotail.children import find_children
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LAST_SECONDS = 3.0
@@ -25,13 +26,13 @@ class Orphans:
     """What children of this process have left behind."""
 
     def __init__(self) -> None:
-        self._before = _children()
+        self._before = find_children()
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._killed_at: dict[int, float] = {}
 
     def end(self, ours: Set[int]) -> None:
         """Tell every child that is none of ours to end."""
-        for pid in _children() - self._before - ours - self._killed_at.keys():
+        for pid in find_children() - self._before - ours - self._killed_at.keys():
             self._killed_at[pid] = time.monotonic() + _LAST_SECONDS
             _send(pid, signal.SIGTERM)
 
@@ -52,14 +53,6 @@ class Orphans:
                 break
             time.sleep(_LOOK_SECONDS)
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 0)
-
-
-def _children() -> set[int]:
-    found: set[int] = set()
-    for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError):  # a thread that has ended meanwhile
-            found |= {int(pid) for pid in (task / "children").read_text().split()}
-    return found
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -7,14 +7,20 @@ it may be at any time: the heads say where to go on.
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import subprocess
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from zerotail.children import find_children
 
 _LAST_SECONDS = 1.5
 """From the word to end until it is killed."""
@@ -45,12 +51,37 @@ class Java:
             SparkContext._gateway = SparkContext._jvm = None  # a session that comes later needs another one
 
 
-def end_java() -> None:
-    """End a JVM that was started and has no session."""
+def end_java(before: Set[int]) -> None:
+    """End a JVM that was started and has no session: also one of which nobody knows, since its start went wrong before
+    it was told where to find it. `before`: the children that this process had until then.
+    """
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None:
         _end_process(process, 0)
         SparkContext._gateway = SparkContext._jvm = None
+    for pid in find_children() - before:
+        _end_child(pid)
+
+
+def _end_child(pid: int) -> None:
+    """Tell it to end, and kill it when it does not."""
+    with suppress(ProcessLookupError), _open_handle(pid) as handle:
+        for number, patience in ((signal.SIGTERM, _LAST_SECONDS), (signal.SIGKILL, None)):
+            os.kill(pid, number)
+            if select.select([handle], [], [], patience)[0]:
+                break
+    with suppress(ChildProcessError):  # its own object has collected it
+        os.waitpid(pid, 0)
+
+
+@contextmanager
+def _open_handle(pid: int) -> Iterator[int]:
+    """A descriptor that can be read when the process has ended."""
+    handle = os.pidfd_open(pid)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _end_process(process: subprocess.Popen[bytes], seconds: float) -> None:

@@ -24,6 +24,7 @@ from pyspark import SparkContext
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from zerotail.children import find_children
 from zerotail.jars import locked_jars, require_jars
 from zerotail.spark.class_archive import archive_options
 from zerotail.spark.follow_source import FollowSource
@@ -75,12 +76,12 @@ def start_session(
 
     The driver uses the image of its classes, unless other `java_options` are given. A start that fails leaves no JVM.
     """
-    before = SparkContext._active_spark_context
+    before, children = SparkContext._active_spark_context, find_children()
     try:
         return _start(name, master, settings or {}, java_options)
     except BaseException:
         if before is None:
-            end_java()
+            end_java(children)
         raise
 
 

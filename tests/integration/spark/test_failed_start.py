@@ -20,15 +20,38 @@ def machines():
             found.append(Path(f"/proc/{pid}/comm").read_text().strip())
     return found
 
-try:
-    start_session("fails", settings={"spark.driver.bindAddress": "203.0.113.1", "spark.port.maxRetries": "0"})
-except Exception as error:
-    print(type(error).__name__, machines())
-else:
-    print("it came up")
+def fail(stage):
+    try:
+        start_session("fails", settings={"spark.driver.bindAddress": "203.0.113.1", "spark.port.maxRetries": "0"})
+    except Exception as error:
+        print(stage, machines())
+    else:
+        print("it came up")
+
+fail("context")
+"""
+AGAIN_AND_AGAIN = """
+import pyspark.java_gateway
+
+def declined(_stream):
+    raise OSError(22, "Invalid argument")
+
+pyspark.java_gateway.read_int = declined
+fail("gateway")
+fail("gateway")
 """
 
 
 def test_a_driver_that_cannot_listen_is_gone_when_that_is_said() -> None:
-    said = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
-    assert said.stdout.split(maxsplit=1)[1:] == ["[]\n"], said.stdout + said.stderr[-2000:]
+    assert said_by(SCRIPT) == "context []\n"
+
+
+def test_one_whose_start_is_declined_in_the_middle_leaves_nothing_however_often_it_is_tried() -> None:
+    said = said_by(SCRIPT.replace('fail("context")', AGAIN_AND_AGAIN))
+    assert said == "gateway []\ngateway []\n"
+
+
+def said_by(script: str) -> str:
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert said.returncode == 0, said.stderr[-2000:]
+    return said.stdout
