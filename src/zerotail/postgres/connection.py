@@ -32,6 +32,9 @@ Connection = vigil.Connection
 
 LETS_NOBODY_IN = "ZT313"
 CANCELLED = "ZT314"
+UNDEFINED = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedFunction)
+"""What a server says to a program that is newer than the tables that it finds."""
+APPLY = ("zerotail schema apply    # at the active site, when the programs of both sites are the new ones",)
 _KEEPALIVE: Mapping[str, int] = {
     "keepalives": 1,
     "keepalives_idle": 3,
@@ -103,12 +106,12 @@ def translated(place: str) -> Iterator[None]:
 
 def declined(place: str, error: psycopg.Error) -> Refused:
     """What a server's no is to us; for a right that is missing, with the line that gives it."""
-    missing = isinstance(error, psycopg.errors.InsufficientPrivilege)
-    return Refused(
-        f"the database at {place} declined: {first_line(error)}",
-        code="ZT303",
-        tries=_GRANTS if missing else (),
-    )
+    tries: tuple[str, ...] = ()
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        tries = _GRANTS
+    elif isinstance(error, UNDEFINED):
+        tries = APPLY
+    return Refused(f"the database at {place} declined: {first_line(error)}", code="ZT303", tries=tries)
 
 
 def cancelled(place: str, error: psycopg.Error) -> Unavailable:

@@ -32,12 +32,15 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable, first_line
 from zerotail.ports import Indefinite, Refused, Result, Unreachable
 from zerotail.postgres.connection import (
+    APPLY,
     CANCELLED,
     LETS_NOBODY_IN,
+    UNDEFINED,
     Connection,
     cancelled,
     connect,
     declined,
+    one_row,
     translated,
     where,
 )
@@ -55,6 +58,7 @@ _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 NOT_VERIFIED = "ZT317"
 NO_TABLES = "our tables are missing"
+OLD_TABLES = "its tables are older than this program"
 READ_ONLY = "the database is a standby"
 UNVERIFIED = "was started anew, and nobody has made sure yet that the other site holds no more of its log"
 
@@ -101,6 +105,8 @@ class Session:
     def silence(self, name: str, answer: object = None, *, tries: Sequence[str] = ()) -> Unavailable:
         """What to say of the database of `name` behind an answer that is none: that it does not answer, if so."""
         if isinstance(answer, Refused):
+            if answer.reason.startswith(OLD_TABLES):
+                tries = APPLY
             return Unavailable(f"the database of {name} answers, and {answer.reason}.", code="ZT315", tries=tries)
         if self.lost is not None and self.lost.code in (LETS_NOBODY_IN, CANCELLED, NOT_VERIFIED):
             return Unavailable(f"{name}: {self.lost.message}.", code=self.lost.code, tries=tries)
@@ -140,9 +146,10 @@ class Session:
             self._roll_back()
             # A trigger of ours says why itself.
             return Refused((error.diag.context and error.diag.message_primary) or READ_ONLY)
-        except psycopg.errors.UndefinedTable:
+        except UNDEFINED as error:
             self._roll_back()
-            return Refused(NO_TABLES)
+            has_tables = one_row(connection, "select to_regclass('zerotail.epoch') is not null")[0]
+            return Refused(f"{OLD_TABLES}: {first_line(error)}" if has_tables else NO_TABLES)
         except psycopg.errors.InsufficientPrivilege as error:
             # Not an answer like the others: whoever looks again and tries again would do so for ever.
             self._roll_back()

@@ -19,7 +19,7 @@ from zerotail.ports import Refused as Declined
 from zerotail.ports import Standing
 from zerotail.postgres.lineage import NO_EPOCH, NOT_LIVE, read_standing
 from zerotail.postgres.registration import Registered, Registration, find_numbers, lane_name, register
-from zerotail.postgres.transaction import NO_TABLES, READ_ONLY, Session
+from zerotail.postgres.transaction import NO_TABLES, OLD_TABLES, READ_ONLY, Session
 from zerotail.running.parts import consumer_of, topic_channels
 from zerotail.wiring import AdapterSettings
 
@@ -170,5 +170,7 @@ def _registered(
                 code="ZT467",
                 tries=[f"zerotail schema apply --site {site} --first-epoch    # if {site} is to be the active site"],
             )
+        if answer.reason.startswith(OLD_TABLES):  # it goes on by itself once they are the new ones
+            raise session.silence(site, answer)
         raise Refused(f"{answer.reason}.", code="ZT462")
     raise session.silence(site, tries=["zerotail status"])
