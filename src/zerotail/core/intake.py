@@ -9,9 +9,10 @@ The tables have the same limits: `0010_intake.sql`.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal, Self
 
-from zerotail.core.identity import Serial
+from zerotail.core.identity import PartitionNumber, Serial
 
 MOST_VALUE_BYTES = 900_000
 MOST_ID_BYTES = 1_000
@@ -35,6 +36,17 @@ def too_large(size: int) -> str:
     if size <= MOST_VALUE_BYTES:
         return ""
     return f"a value has {MOST_VALUE_BYTES} bytes at most, and this one has {size}"
+
+
+def find_unfit(size: int, id_size: int, partition: PartitionNumber, partitions: Collection[PartitionNumber]) -> str:
+    """Why an instruction is not taken, by the sizes of its value and identifier, and the partitions that its stage has;
+    empty when it can be processed.
+    """
+    if unfit := too_large(size) or name_too_long(id_size):
+        return unfit
+    if partition not in partitions:
+        return f"there are {len(partitions)} partitions, counted from 0, and {partition} is none of them"
+    return ""
 
 
 def name_too_long(size: int) -> str:

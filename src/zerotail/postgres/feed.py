@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zerotail.core.identity import EmissionNumber, PartitionNumber, ProducerNumber, Serial, SiteName, StageName
-from zerotail.core.intake import MOST_VALUE_BYTES, name_too_long, too_large
+from zerotail.core.intake import MOST_VALUE_BYTES, find_unfit
 from zerotail.ports import Done, Fed, Feed, ReadFeed, RequestAgain, Standing, Submit, Submitted
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.journal import find_head
@@ -94,12 +94,9 @@ def submit(connection: Connection, effect: Submit, site: SiteName) -> Submitted:
     if known is not None:
         return Submitted(read_verified(connection), known, read_position(connection))
     standing = require_live(connection, site)
-    if unfit := too_large(len(effect.value)) or name_too_long(len(effect.id.encode())):
-        raise Declined(unfit)
     partitions = partitions_of(connection, effect.producer)
-    if effect.partition not in partitions:
-        count = len(partitions)
-        raise Declined(f"there are {count} partitions, counted from 0, and {effect.partition} is none of them")
+    if unfit := find_unfit(len(effect.value), len(effect.id.encode()), effect.partition, partitions):
+        raise Declined(unfit)
     serial = next_serial(connection, effect.producer, effect.partition)
     stored = connection.execute(
         b"insert into zerotail.instruction (producer, partition, serial, id, value) values (%s, %s, %s, %s, %s) "

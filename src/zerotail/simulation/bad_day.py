@@ -44,6 +44,7 @@ class BadDay(Parts):
         server = self.server(actor, effect.site)
         if server is None:
             return UNREACHABLE
+        actor.looked_at = len(server.log)
         receives = not server.in_recovery or server.follows(self.servers[OTHER[effect.site]])
         return ports.SiteObserved(server.standing(), server.position, receives)
 
@@ -84,9 +85,13 @@ class BadDay(Parts):
         if server is None:
             return UNREACHABLE
         if server.in_recovery:
-            if server.position < effect.at_least:
+            held = len(server.log)
+            if lacking := self.lagging.get(effect.site, 0):
+                held = max(1, min(held, actor.looked_at) - lacking)
+            if held < effect.at_least:
+                self.mark("another standby answered than the one that was looked at")
                 return ports.Refused("it holds less of the log than the one that was looked at")
-            server.promote()
+            server.promote(held)
             self.witness.promoted(self.moment, effect.site)
         return DONE
 

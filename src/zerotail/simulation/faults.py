@@ -104,7 +104,7 @@ class Faults:
         self._later(fault, lambda: self.power_on(site))
 
     def may_destroy(self, site: SiteName) -> bool:
-        """Whether the other site holds everything that was sent: at most one site is lost at a time (A2)."""
+        """Whether the other site holds everything that was sent: at most one site is lost at a time."""
         world = self.world
         if world.destroyed:
             return False
@@ -124,6 +124,9 @@ class Faults:
 
     def _database(self, fault: Fault, site: SiteName) -> None:
         server = self.world.servers[site]
+        if fault.kind == plans.DB_ANOTHER:
+            self._answer_by_another(fault)
+            return
         if not server.up or not self.world.site_up[site]:
             return
         self.schedule.tell(f"{fault.kind}: {site}")
@@ -147,6 +150,13 @@ class Faults:
             else:
                 server.terminate(waiting)
 
+    def _answer_by_another(self, fault: Fault) -> None:
+        """For a while the standby that is found under the other site's address is not the one that was looked at."""
+        lagging, site = self.world.lagging, OTHER[self.world.active]
+        self.schedule.tell(f"{fault.kind}: {site}")
+        lagging[site] = 1 + fault.choice % 4
+        self._later(fault, lambda: lagging.update({site: 0}))
+
     def _restore_names(self, site: SiteName) -> None:
         """Commits wait again, where there is a standby to wait for."""
         server = self.world.servers[site]
@@ -160,7 +170,7 @@ class Faults:
 
     def _fail_over(self, fault: Fault, site: SiteName) -> None:
         """A replica inside the site takes over. It may lack anything, also what the other site has: unless there is no
-        other copy, for then nobody could bring it back (A2).
+        other copy, for then nobody could bring it back.
         """
         server, other = self.world.servers[site], self.world.servers[OTHER[site]]
         if server.in_recovery or self.lacks_its_end(site):
@@ -219,6 +229,7 @@ class Faults:
             world.kafka_up[site] = world.outside_up[site] = True
         for pair in world.link_up:
             world.link_up[pair] = True
+        world.lagging.clear()
         for process in self.schedule.processes:
             if process.frozen_until > world.time + 400:
                 process.frozen_until = world.time + 400

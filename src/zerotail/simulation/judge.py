@@ -99,6 +99,15 @@ class Watch(Witness):
             self.listed.append((time, effect))
         self.doubted.update((effect.lane, number) for number in range(effect.first, effect.last + 1))
 
+    def acknowledged(self, site: SiteName, identifier: str, durability: str) -> None:
+        """E16: at both sites, when that was said; and never at one only to a client that does not take that."""
+        other = self.world.servers[OTHER[site]]
+        if durability == "exposed":
+            if self.world.clients_wait:
+                self._bad("E16", f"{identifier} was accepted by {site} alone, and its client wanted both sites")
+        elif other.site not in self.world.destroyed and not _holds(other, identifier):
+            self._bad("E16", f"{site} told that {identifier} is at both sites, and {other.site} does not hold it")
+
     def _bad(self, rule: str, text: str) -> None:
         self.violations.append(Violation(rule, text))
 
@@ -112,6 +121,14 @@ def _flushed_outbox(server: Server, lane: Lane) -> list[bytes]:
                 if operation == EXTEND and table == "outbox" and key == lane:
                     held += value
     return held
+
+
+def _holds(server: Server, identifier: str) -> bool:
+    """Whether a server has an instruction, counting what it has flushed and not replayed yet."""
+    if identifier in server.table("ids"):
+        return True
+    unseen = server.log[server.replayed :] if server.in_recovery else ()
+    return any(table == "ids" and key == identifier for entry in unseen for _, table, key, _ in entry.writes)
 
 
 _ALARMS = {
@@ -304,6 +321,7 @@ def _judge_lane(receiver: Receiver, reference: Sequence[bytes], watch: Watch, *,
 def _judge_clients(run: Run, server: Server) -> list[Violation]:
     """S1, S14, S19: what clients were told against the instruction rows."""
     rows = server.table("instructions")
+    feeds = {(feed.producer, feed.partition) for feed in run.topology.feeds}
     for client in run.clients:
         before: dict[int, int] = {}
         for _, instruction, serial in client.accepted:
@@ -312,9 +330,11 @@ def _judge_clients(run: Run, server: Server) -> list[Violation]:
             stored = rows.get((instruction.producer, instruction.partition), ())
             if len(stored) < serial:
                 return [Violation("S1", f"{instruction.identifier} was acknowledged and is gone")]
+            if (instruction.producer, instruction.partition) not in feeds:
+                return [Violation("S1", f"{instruction.identifier} was acknowledged, and nobody takes it")]
             if stored[serial - 1] != (instruction.identifier, instruction.value):
                 return [Violation("S14", f"{instruction.identifier} was acknowledged as {serial}, which is another")]
-            if serial <= before.get(instruction.partition, 0):
+            if not run.plan.given and serial <= before.get(instruction.partition, 0):
                 return [Violation("S19", f"{instruction.identifier} came after {serial} and stands before it")]
             before[instruction.partition] = serial
     names = [name for some in rows.values() for name, _ in some]

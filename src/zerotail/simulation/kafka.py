@@ -33,6 +33,9 @@ _STRANGE = b"[0, 1]"
 FOREIGN_RECORD = Stored(FOREIGN, Serial(0), Epoch(0), digest_of(_STRANGE), _STRANGE)
 """A record of somebody who writes to the topic without our header; its digest alone would let it pass."""
 
+MOST_RECORD_BYTES = 1_000_000
+"""What Kafka's client takes."""
+
 _OTHER_BYTES = b"[2, 1000]"
 
 _EMPTY = Batch((), (), (), (), ())

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from zerotail import ports
+from zerotail.core import intake
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Phase, works_at
 from zerotail.core.head import Head
@@ -20,6 +21,7 @@ from zerotail.core.identity import (
     Incarnation,
     Lsn,
     PartitionNumber,
+    ProducerNumber,
     Serial,
     SiteName,
     StageName,
@@ -27,6 +29,7 @@ from zerotail.core.identity import (
 )
 from zerotail.core.poison import Decision, Poison, Remedy
 from zerotail.core.receiver import LaneRecord
+from zerotail.simulation.kafka import MOST_RECORD_BYTES
 from zerotail.simulation.parts import (
     BLOCKED,
     DONE,
@@ -40,11 +43,14 @@ from zerotail.simulation.parts import (
     DecidedNote,
     Parts,
 )
-from zerotail.simulation.postgres import EXTEND, SET, Server, Write
+from zerotail.simulation.postgres import EXTEND, NUMBERED, SET, Server, Write
 
 
 class NormalDay(Parts):
     """Executes the effects of `flow/`."""
+
+    compares_bytes = True
+    """Whether the schema compares what is brought under a known identifier with what is there."""
 
     # Submission and producers.
 
@@ -57,12 +63,16 @@ class NormalDay(Parts):
         known = server.table("ids").get(effect.id)
         if known is not None:
             serial, *stored = known
-            if stored != [effect.producer, effect.partition, effect.value]:
+            if self.compares_bytes and stored != [effect.producer, effect.partition, effect.value]:
                 return ports.Refused("its identifier belongs to another instruction")
             return ports.Submitted(server.standing(), serial, server.position)
         lineage = server.lineage
         if not works_at(lineage, actor.site, Timeline(server.timeline)):
             return NOT_LIVE
+        if unfit := intake.find_unfit(
+            len(effect.value), len(effect.id), effect.partition, self._partitions_of(effect.producer)
+        ):
+            return ports.Refused(unfit)
         writes: list[Write] = []
         if lineage.current.phase is Phase.DRAINING and self.way_in_is_open(actor.site):
             self.mark("drain healed")
@@ -71,12 +81,43 @@ class NormalDay(Parts):
             return NOT_LIVE
         key = (effect.producer, effect.partition)
         serial = Serial(len(server.table("instructions").get(key, ())) + 1)
+        row: Write = (EXTEND, "instructions", key, ((effect.id, effect.value),))
+        if self.given:
+            drawn = self._draw_serial(server, effect)
+            if drawn is None:
+                return UNREACHABLE
+            serial = drawn
+            row = (NUMBERED, "instructions", key, (serial, (effect.id, effect.value)))
         writes += [
-            (EXTEND, "instructions", key, ((effect.id, effect.value),)),
+            row,
             (SET, "ids", effect.id, (serial, *key, effect.value)),
         ]
         result = ports.Submitted(server.standing(), serial, Lsn(server.position + 1))
+        if server.waiting and server.locked(writes):
+            return BLOCKED
+        self.drawn.pop(effect.id, None)
         return self._store(actor, server, writes, result, wait=True)
+
+    def _partitions_of(self, producer: ProducerNumber) -> set[PartitionNumber]:
+        return {feed.partition for feed in self.topology.feeds if feed.producer == producer}
+
+    def _draw_serial(self, server: Server, effect: ports.Submit) -> Serial | None:
+        """The serial that a client has drawn for its instruction: the lowest one that nobody has. None: what it began
+        is rolled back, and it comes again with the same one, perhaps after those that drew later.
+        """
+        key = (effect.producer, effect.partition)
+        rows, beyond = server.table("instructions").get(key, ()), server.table("beyond a hole").get(key, {})
+        known = self.drawn.get(effect.id)
+        if known is not None and known[1] > len(rows) and known[1] not in beyond:
+            return known[1]
+        taken = {serial for one, serial in self.drawn.values() if (one.producer, one.partition) == key}
+        serial = len(rows) + 1
+        while serial in beyond or serial in taken:
+            serial += 1
+        self.drawn[effect.id] = effect, Serial(serial)
+        if serial > len(rows) + 1:
+            self.mark("a serial is drawn beyond a hole")
+        return None if self.moment % 3 == 0 else Serial(serial)
 
     def way_in_is_open(self, site: SiteName) -> bool:
         """Whether nobody who lives drains this site."""
@@ -105,6 +146,8 @@ class NormalDay(Parts):
     def _send_records(self, actor: Actor, effect: ports.SendRecords) -> Any:
         if not self.kafka_up[actor.site]:
             return UNREACHABLE
+        if any(len(value) > MOST_RECORD_BYTES for value in effect.records.values):
+            return ports.Refused("the record is too large")
         self.log(actor.site, effect.topic, effect.partition).append(effect.records)
         return DONE
 

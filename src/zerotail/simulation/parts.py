@@ -92,7 +92,7 @@ class DecidedNote(NamedTuple):
 class Actor(Writer):
     """Whoever yields an effect: at which site, and what its session waits for."""
 
-    __slots__ = ("lives", "read_at", "waiting")
+    __slots__ = ("lives", "looked_at", "read_at", "waiting")
     site: SiteName
 
     def __init__(self, site: SiteName, read_at: int = 0) -> None:
@@ -101,6 +101,8 @@ class Actor(Writer):
         """Whether its session is there: not that of a request on its way, or of a process that has ended."""
         self.read_at = read_at
         """When it last read what it owes: a release is as old as that."""
+        self.looked_at = 0
+        """How much of the log the site had that it looked at last."""
         self.waiting: tuple[Waiting, Any] | None = None
 
 
@@ -124,6 +126,9 @@ class Witness:
 
     def doubts(self, time: int, effect: ports.RecordDoubts) -> None:
         """Numbers were listed as in doubt."""
+
+    def acknowledged(self, site: SiteName, identifier: str, durability: str) -> None:
+        """A client was told that its instruction is accepted, and at how many sites it is stored."""
 
 
 class Parts:
@@ -164,6 +169,14 @@ class Parts:
         self.power_off: Callable[[SiteName], None] = lambda _: None
         self.witness: Witness = Witness()
         self._logs_made = 0
+        self.clients_wait = False
+        """Whether clients take nothing for accepted that is stored at one site only."""
+        self.given = False
+        """Whether clients draw the serials of their instructions themselves, and store them in any order."""
+        self.drawn: dict[str, tuple[ports.Submit, Serial]] = {}
+        """Serials that clients have drawn, by identifier, and whose row is not stored yet."""
+        self.lagging: dict[SiteName, int] = {}
+        """How many entries the standby lacks that would be promoted in place of the one that was looked at."""
         self.drained_by: dict[SiteName, Actor] = {}
         """Who shut the way in of a site last; it is shut for as long as that one lives."""
         self._stages = {(stage.name, stage.partition): stage for stage in topology.stages}

@@ -28,6 +28,7 @@ KAFKA_FOREIGN, KAFKA_SPOILS = "kafka takes a foreign record", "kafka spoils a va
 KAFKA_OTHERS = "kafka takes a record of another installation"
 DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
 DB_ROLLBACK = "database comes back as it was a while ago"
+DB_ANOTHER = "another standby of the site answers"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
 LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
 SITE_DOWN, SITE_DESTROYED = "site is down", "site is destroyed"
@@ -93,6 +94,14 @@ class Plan:
     """Operators believe that a site is out which is only cut off, and take over at one that they declared
     out.
     """
+    waiting: bool = False
+    """Clients take nothing for accepted that is stored at one site only."""
+    careless: int = 0
+    """One instruction in so many should not be taken: it is for a partition that is not there, has the identifier of
+    another one, or a value that no record can hold; 0 for none.
+    """
+    given: bool = False
+    """Clients draw the serials of their instructions themselves, and store them in any order."""
     poison: int = 0
     """One instruction in so many stops its partition, until an operator decides about it; 0 for none."""
     faults: tuple[Fault, ...] = ()
@@ -132,12 +141,16 @@ def draw(seed: int) -> Plan:
                     *_draw_faults(random, horizon),
                     *_draw_rollbacks(seed, horizon),
                     *_draw_others(seed, horizon),
+                    *_draw_other_standbys(seed, horizon),
                 ),
                 key=_step,
             )
         ),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
         poison=random.choice((0, 0, 0, 2, 5)),
+        waiting=Random(seed ^ 0xE16).random() < 0.2,  # noqa: S311
+        careless=Random(seed ^ 0xE12).choice((0, 0, 0, 0, 3)),  # noqa: S311
+        given=Random(seed ^ 0x61F).random() < 0.2,  # noqa: S311
     )
 
 
@@ -190,6 +203,13 @@ def _draw_others(seed: int, horizon: int) -> list[Fault]:
     if random.random() > 0.2:
         return []
     return [_fault(random, random.randrange(horizon), KAFKA_OTHERS) for _ in range(random.randrange(1, 6))]
+
+
+def _draw_other_standbys(seed: int, horizon: int) -> list[Fault]:
+    """In one run of eight the other site has a second standby behind its address, which lacks something."""
+    random = Random(seed ^ 0x57B)  # noqa: S311
+    count = random.randrange(1, 4) if random.random() < 0.125 else 0
+    return [_fault(random, random.randrange(horizon), DB_ANOTHER) for _ in range(count)]
 
 
 def _fault(random: Random, step: int, kind: str) -> Fault:

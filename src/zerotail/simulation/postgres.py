@@ -28,7 +28,8 @@ from zerotail.core.identity import Lsn, SiteName, Timeline
 from zerotail.ports import Standing
 from zerotail.simulation.kafka import OURS
 
-SET, EXTEND = 0, 1
+SET, EXTEND, NUMBERED = 0, 1, 2
+"""A row is replaced; rows are put behind those that are there; a row comes with its place, which may leave a hole."""
 Write = tuple[int, str, Any, Any]
 """Operation, table, key, value."""
 
@@ -180,8 +181,16 @@ class Server:
                 table = tables[name] = {}
             if operation == SET:
                 table[key] = value
-            else:
+            elif operation == EXTEND:
                 table.setdefault(key, []).extend(value)
+            else:
+                self._put(table.setdefault(key, []), tables.setdefault("beyond a hole", {}).setdefault(key, {}), value)
+
+    def _put(self, rows: list[Any], beyond: dict[int, Any], value: tuple[int, Any]) -> None:
+        place, row = value
+        beyond[place] = row
+        while len(rows) + 1 in beyond:
+            rows.append(beyond.pop(len(rows) + 1))
 
     def _finish(self, waiting: Waiting, *, succeeded: bool) -> None:
         waiting.finished = True
@@ -253,8 +262,14 @@ class Server:
             self._show(self.log[index])
         self.replayed = end
 
-    def promote(self) -> None:
-        """Become a primary: replay everything flushed, begin a new timeline."""
+    def promote(self, held: int | None = None) -> None:
+        """Become a primary: replay everything flushed, begin a new timeline. Another server than this one, of the same
+        site, may hold only so many entries.
+        """
+        if held is not None and held < len(self.log):
+            self.log = self.log[:held]
+            self.tables = {}
+            self.replayed = 0
         self.replay(len(self.log))
         self.went_on = len(self.log)
         self.in_recovery = False

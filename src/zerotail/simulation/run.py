@@ -11,7 +11,7 @@ Then the run is judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -26,8 +26,9 @@ from zerotail.flow.stage import run_stage
 from zerotail.flow.submit import submit
 from zerotail.handler import decode_value, encode_value
 from zerotail.simulation.faults import Faults
+from zerotail.simulation.kafka import MOST_RECORD_BYTES
 from zerotail.simulation.operators import Operators
-from zerotail.simulation.parts import NUMBER, OTHER, SITES, Topology
+from zerotail.simulation.parts import NOT_LIVE, NUMBER, OTHER, READ_ONLY, SITES, Topology
 from zerotail.simulation.plan import Fault, Plan
 from zerotail.simulation.schedule import CRASHED, Process, Schedule
 from zerotail.simulation.topology import FLAWS, make_topology
@@ -35,6 +36,9 @@ from zerotail.simulation.world import World
 
 SAFETY_TIME = 20_000
 LIVENESS_TIME = 12_000
+_TRY_AGAIN = (READ_ONLY, NOT_LIVE)
+"""Answers of a site that takes nothing now; every other refusal is of the instruction itself."""
+_TOO_LARGE = bytes(MOST_RECORD_BYTES + 1)
 """In ticks of the simulated clock; an effect takes one to four, a pause eight to twenty-three."""
 
 
@@ -84,17 +88,27 @@ class Client:
         site = world.active
         if not schedule.healed and schedule.random.getrandbits(4) == 0:
             site = OTHER[site]
-        story = submit(instruction.producer, instruction.partition, instruction.identifier, instruction.value)
+        story = submit(
+            instruction.producer,
+            instruction.partition,
+            instruction.identifier,
+            instruction.value,
+            accept_exposed=not world.clients_wait,
+        )
         process = Process(f"client {instruction.identifier}", self.code, site, story)
         process.ended = self._ended
         self.invoked.append((world.moment, instruction, self.attempt))
         schedule.start(process)
 
-    def _ended(self, _: Process, value: Any) -> None:
-        schedule = self.run.schedule
+    def _ended(self, process: Process, value: Any) -> None:
+        world, schedule = self.run.world, self.run.schedule
         instruction = self.instructions[0]
-        self.accepted.append((self.run.world.moment, instruction, value))
+        self.accepted.append((world.moment, instruction, value))
         if isinstance(value, int):
+            world.witness.acknowledged(process.site, instruction.identifier, getattr(value, "durability", "gated"))
+            self.instructions.pop(0)
+        elif isinstance(value, ports.Refused) and value not in _TRY_AGAIN:
+            world.mark("refused at the door")
             self.instructions.pop(0)
         delay = 10 + schedule.random.getrandbits(5)
         if not schedule.healed:
@@ -119,6 +133,8 @@ class Run:
         )
         random = Random(plan.seed ^ 0x5EED)  # noqa: S311
         self.world = World(self.topology, synchronous=plan.synchronous, fence=plan.fence)
+        self.world.given = plan.given
+        self.world.clients_wait = plan.waiting
         self.schedule = Schedule(self.world, random, plan.faults)
         self.operators = Operators(self.world, self.schedule)
         self.operators.errant = plan.errant
@@ -315,6 +331,7 @@ def draw_instructions(plan: Plan, topology: Topology) -> list[Instruction]:
     """Instructions for every producer that is not a stage."""
     random = Random(plan.seed ^ 0x1257)  # noqa: S311
     flaws = Random(plan.seed ^ 0xF1A3)  # noqa: S311
+    careless = Random(plan.seed ^ 0xCA2E)  # noqa: S311
     producers = sorted({feed.producer for feed in topology.feeds if feed.lane is None})
     instructions: list[Instruction] = []
     for number in range(plan.instructions):
@@ -323,8 +340,25 @@ def draw_instructions(plan: Plan, topology: Topology) -> list[Instruction]:
         value = encode_value([random.randrange(3), random.randrange(1, 100)])
         if plan.poison and flaws.randrange(plan.poison) == 0:
             value = _spoiled(value, flaws)
-        instructions.append(Instruction(f"i{number}", producer, partition, value))
+        instruction = Instruction(f"i{number}", producer, partition, value)
+        if plan.careless and careless.randrange(plan.careless) == 0:
+            instruction = _made_unfit(instruction, instructions, plan.partitions, careless)
+        instructions.append(instruction)
     return instructions
+
+
+def _made_unfit(
+    instruction: Instruction, earlier: Sequence[Instruction], partitions: int, random: Random
+) -> Instruction:
+    """The instruction as one that should not be taken."""
+    others = [one for one in earlier if one.producer == instruction.producer and one.value != instruction.value]
+    match random.randrange(3):
+        case 0:
+            return replace(instruction, partition=PartitionNumber(partitions))
+        case 1 if others:
+            return replace(instruction, identifier=random.choice(others).identifier)
+        case _:
+            return replace(instruction, value=_TOO_LARGE)
 
 
 def _spoiled(value: bytes, random: Random) -> bytes:

@@ -13,6 +13,7 @@ missing; it says which.
 from __future__ import annotations
 
 from zerotail.simulation.bugs import (  # noqa: F401 - each registers its bugs
+    doors,
     emissions,
     epochs,
     followers,

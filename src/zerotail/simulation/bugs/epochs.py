@@ -17,12 +17,14 @@ from zerotail.failover import follow, rejoin
 from zerotail.failover import takeover as takeovers
 from zerotail.flow import emit, produce, stage
 from zerotail.simulation import normal_day, operators
+from zerotail.simulation import plan as plans
 from zerotail.simulation.bugs.planting import (
     BOTH_ALONE,
     BUGS,
     CUT_OFF,
     CUT_OFF_INSIDE,
     INSIDE,
+    PLAIN,
     SITE_CHANGES,
     Patch,
     bug,
@@ -52,6 +54,43 @@ def _() -> list[Patch]:
         return epoch.Cut({key: Serial(serial + 9) for key, serial in found.serials.items()}, found.heads)
 
     return [(World, "_cut", cut)]
+
+
+@bug(
+    "cut-covers-holes",
+    "the cut of a producer is its highest serial, though one below it may be lost",
+    "S2",
+    "S14",
+    where=INSIDE | PLAIN | {"given": True, "clients": 3},
+    seed=420,
+)
+def _() -> list[Patch]:
+    original = World._cut
+
+    def cut(self: World, server: Any) -> epoch.Cut:
+        found = original(self, server)
+        beyond = server.table("beyond a hole")
+        highest = {key: Serial(max(serial, *beyond.get(key, ()), 0)) for key, serial in found.serials.items()}
+        return epoch.Cut(highest, found.heads)
+
+    return [(World, "_cut", cut)]
+
+
+@bug(
+    "promotes-whoever-answers",
+    "nobody makes sure that the standby that is promoted is the one that was looked at",
+    "S1",
+    "S2",
+    "S14",
+    "I9",
+    "I7",
+    "I21",
+    "S16",
+    where={"more_faults": (plans.DB_ANOTHER, plans.SITE_DOWN, plans.TAKEOVER) * 3, "spacing": 17},
+)
+def _() -> list[Patch]:
+    original = takeovers.Promote
+    return [(takeovers, "Promote", lambda site, _: original(site, Lsn(0)))]
 
 
 @bug(

@@ -12,7 +12,7 @@ from zerotail import ports
 from zerotail.failover import follow
 from zerotail.simulation import parts
 from zerotail.simulation import plan as plans
-from zerotail.simulation.bugs.planting import Patch, bug
+from zerotail.simulation.bugs.planting import PLAIN, Patch, bug
 from zerotail.simulation.world import World
 
 
@@ -36,8 +36,8 @@ def _() -> list[Patch]:
     "exposed-while-commits-wait",
     "an exposed epoch is opened while a commit that waits for the lost site holds the head",
     "L2",
-    where={"synchronous": True, "more_faults": (plans.SITE_DOWN, plans.EXPOSE, plans.EXPOSE), "spacing": 8},
-    seed=430,
+    where=PLAIN | {"synchronous": True, "more_faults": (plans.SITE_DOWN, plans.EXPOSE, plans.EXPOSE), "spacing": 8},
+    seed=436,
 )
 def _() -> list[Patch]:
     def nothing(self: World, actor: Any, effect: ports.StopWaiting) -> Any:

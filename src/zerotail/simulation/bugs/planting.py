@@ -80,6 +80,8 @@ def planted(name: str | None) -> Iterator[Bug | None]:
             setattr(where, attribute, original)
 
 
+PLAIN: dict[str, Any] = {"given": False, "waiting": False, "careless": 0}
+"""Clients without a vice: for bugs that are rare enough without them."""
 R0_KAFKA = {"receiver": ReceiverClass.R0, "kind": Kind.KAFKA}
 R1 = {"receiver": ReceiverClass.R1}
 R2 = {"receiver": ReceiverClass.R2}

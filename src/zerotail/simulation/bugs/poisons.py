@@ -15,7 +15,7 @@ from zerotail.failover import replay
 from zerotail.flow import apply, stage
 from zerotail.handler import Given
 from zerotail.simulation import plan as plans
-from zerotail.simulation.bugs.planting import BUGS, Patch, bug
+from zerotail.simulation.bugs.planting import BUGS, PLAIN, Patch, bug
 from zerotail.simulation.world import World
 
 POISONED = {"poison": 2, "instructions": 16}
@@ -26,6 +26,7 @@ POISONED = {"poison": 2, "instructions": 16}
     "a decision is carried out on whatever record has the producer and serial that it names",
     "I22",
     where=POISONED
+    | PLAIN
     | {
         "producers": 1,
         "partitions": 1,
@@ -36,6 +37,7 @@ POISONED = {"poison": 2, "instructions": 16}
         "spacing": 60,
         "lasting": 200,
     },
+    seed=419,
 )
 def _() -> list[Patch]:
     original_order, original_decide = apply.order_of, World.decide_poison
