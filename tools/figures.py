@@ -34,6 +34,7 @@ _MISSED = 1
 COMMANDS = {
     "journal": ("",),
     "flow": ("--count 1000000 --rounds 3 --partitions 1", "--count 1000000 --rounds 3 --partitions 4"),
+    "checks": ("--count 1000000 --rounds 4",),
     "mirror": ("--count 1000000 --rounds 2",),
     "durability": ("",),
     "takeover": (
@@ -54,6 +55,7 @@ QUICK = {
         f"--count 3000 --rounds 1 --accounts 100 --rate 500 --latency-seconds 2 --partitions {partitions}"
         for partitions in (1, 2)
     ),
+    "checks": ("--count 3000 --rounds 1",),
     "mirror": ("--count 20000 --partitions 1 --rounds 1",),
     "durability": ("--quick",),
     "takeover": ("--history 2000 --rounds 1",),

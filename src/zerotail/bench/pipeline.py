@@ -43,6 +43,14 @@ class Pipeline:
     config: Path
     ready: tuple[str, ...]
     channel: str
+    path: str = ""
+    """A folder of modules that its processes find before all others."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its processes find."""
+        paths = [self.path, os.environ.get("PYTHONPATH", "")]
+        return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))} if self.path else dict(os.environ)
 
     @property
     def command(self) -> list[str]:
@@ -72,7 +80,12 @@ class Bench:
         path = self.layout.path / f"{pipeline.name}.log"
         with path.open("wb") as log:
             process = subprocess.Popen(
-                pipeline.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                pipeline.command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env=pipeline.environment,
             )
         try:
             _wait_until_ready(pipeline, process, path)

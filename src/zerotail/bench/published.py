@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zerotail.bench import flow_page, journal_page, mirror_page, restore_page, takeover_page
+from zerotail.bench import checks_page, flow_page, journal_page, mirror_page, restore_page, takeover_page
 from zerotail.bench.page import put_section
 from zerotail.bench.restore_result import RestoreBench
-from zerotail.bench.result import FlowBench, JournalCost, MirrorResult, TakeoverResult
+from zerotail.bench.result import ChecksCost, FlowBench, JournalCost, MirrorResult, TakeoverResult
 from zerotail.bench.stored import Stored, read_stored
 from zerotail.drill.durability.manual import write_page as write_durability_page
 from zerotail.drill.durability.result import DurabilityResult
@@ -54,6 +54,7 @@ PUBLISHED = {
     one.name: one
     for one in (
         Published("flow", FlowBench, flow_page.write_page, "Flow"),
+        Published("checks", ChecksCost, checks_page.write_page, "Checks on the way"),
         Published("takeover", TakeoverResult, takeover_page.write_page, "Takeover"),
         Published("restore", RestoreBench, restore_page.write_page, "Restoring order"),
         Published("mirror", MirrorResult, mirror_page.write_page, "Mirror"),

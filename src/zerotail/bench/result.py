@@ -31,6 +31,34 @@ class FlowBench:
 
 
 @dataclass(frozen=True, slots=True)
+class ChecksRound:
+    """The same load with the checks and without."""
+
+    records_per_second: float
+    unchecked_per_second: float
+    processor_seconds: float
+    unchecked_processor_seconds: float
+
+    @property
+    def processor_ratio(self) -> float:
+        """What is needed with the checks, against what is needed without."""
+        return self.processor_seconds / self.unchecked_processor_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksCost:
+    """`zerotail bench checks`: medians over the rounds, and the rounds themselves."""
+
+    count: int
+    processor_percent: float
+    """By how much more processor time a record takes."""
+    throughput_percent: float
+    """By how much fewer records a second pass."""
+    rounds: tuple[ChecksRound, ...]
+    reached: dict[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
 class JournalCost:
     """`zerotail bench journal`: per message, for the order alone."""
 

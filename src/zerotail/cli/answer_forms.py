@@ -12,7 +12,7 @@ import msgspec
 
 from zerotail.audit.judgement import Audit
 from zerotail.bench.restore_result import RestoreBench
-from zerotail.bench.result import FlowBench, JournalCost, MirrorResult, TakeoverResult
+from zerotail.bench.result import ChecksCost, FlowBench, JournalCost, MirrorResult, TakeoverResult
 from zerotail.cli.answers import (
     CheckGroupAnswer,
     ConfigCheckAnswer,
@@ -76,6 +76,7 @@ ANSWERS: dict[str, type] = {
     "run": RunAnswer,
     "bench-durability": DurabilityResult,
     "bench-flow": FlowBench,
+    "bench-checks": ChecksCost,
     "bench-journal": JournalCost,
     "bench-restore": RestoreBench,
     "bench-mirror": MirrorResult,

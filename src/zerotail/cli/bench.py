@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from zerotail.cli.bench_kept import Kept, kept_options, result_options
-from zerotail.cli.bench_shown import told_flow, told_journal, told_mirror, told_takeover
+from zerotail.cli.bench_shown import told_checks, told_flow, told_journal, told_mirror, told_takeover
 from zerotail.cli.output import json_option, print_answer, print_json, say
 from zerotail.cli.takeover import STRATEGIES
 
@@ -56,6 +56,31 @@ def bench_flow(
         print_json("bench-flow", found)
     else:
         print_answer(told_flow(found))
+    return 0 if all(found.reached.values()) else 1
+
+
+@command.command("checks", epilog="Example:  zerotail bench checks --count 300000 --rounds 5")
+@click.option("--count", type=click.IntRange(1000), default=500_000, show_default=True, help="Instructions a round.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds with and without.")
+@result_options
+@json_option
+def bench_checks(
+    count: int, rounds: int, page: str | None, result: str | None, earlier: str | None, as_json: bool
+) -> int:
+    """What the checks of digest and installation cost: the flow with them and without, in turns.
+
+    Brings up two sites of its own and takes them down again. Exits with 1 when they cost more than they may.
+    """
+    from zerotail.bench.checks import bench_checks as measure
+    from zerotail.bench.checks_page import write_page
+    from zerotail.bench.result import ChecksCost
+
+    kept = Kept(ChecksCost, result, False, earlier, page, write_page)
+    found = kept.show_or(lambda *_: measure(count, rounds, lambda line: say(f"bench checks: {line}")))
+    if as_json:
+        print_json("bench-checks", found)
+    else:
+        print_answer(told_checks(found))
     return 0 if all(found.reached.values()) else 1
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zerotail.cli.output import tick
 
 if TYPE_CHECKING:
-    from zerotail.bench.result import FlowBench, FlowResult, JournalCost, MirrorResult, TakeoverResult
+    from zerotail.bench.result import ChecksCost, FlowBench, FlowResult, JournalCost, MirrorResult, TakeoverResult
 
 
 def told_mirror(found: MirrorResult) -> str:
@@ -71,6 +71,18 @@ def _told_case(case: FlowResult, all_reached: dict[str, bool]) -> str:
             f"{ratio} {case.ratio:>10.2f} of plain Spark (wanted 0.60)",
             f"{p50} {case.latency_p50_seconds:>8.2f} s p50 from row to receiver at "
             f"{case.latency_records_per_second:,.0f}/s (wanted 1.00 s); p99 {case.latency_p99_seconds:.2f} s",
+        ]
+    )
+
+
+def told_checks(found: ChecksCost) -> str:
+    """What the checks cost."""
+    return "\n".join(
+        [
+            f"{tick(all(found.reached.values()), sys.stdout)} {found.processor_percent:.1f} % more processor time with "
+            "the checks (wanted 3)",
+            f"  {found.throughput_percent:.1f} % fewer records a second, over {len(found.rounds)} rounds of "
+            f"{found.count:,}",
         ]
     )
 
