@@ -101,8 +101,9 @@ class Running:
     receiver: str = "R2"
     spark: dict[str, Any] = field(default_factory=dict)
     stage: dict[str, Any] = field(default_factory=dict)
-    way: int | None = None
-    """The port by which its processes reach the database of their own site; else straight."""
+    ways: dict[str, int] = field(default_factory=dict)
+    """By site: the port by which its processes reach the database there; else straight."""
+    takeover: dict[str, Any] = field(default_factory=dict)
     transform: str = ""
     """A function of the code beside the configuration, for all producers."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -146,8 +147,8 @@ class Running:
             }
             for site in ("east", "west")
         }
-        if self.way is not None:
-            sites["east"]["database"] = {"dsn": make_conninfo(self.database, port=self.way)}
+        for site, port in self.ways.items():
+            sites[site]["database"] = {"dsn": make_conninfo(dsn(self.lab.database(site)), port=port)}
         bank: dict[str, Any] = {"kind": "http", "url": f"{judge}/batches", "receiver": self.receiver, "batch": 500}
         if self.receiver in ("R0", "R2"):
             bank["last_number_url"] = f"{judge}/claims"
@@ -180,6 +181,7 @@ class Running:
             },
             "channels": {self.channel: bank},
             "spark": self.spark,
+            "takeover": self.takeover,
         }
 
     def write(self, version: str = "1") -> None:
