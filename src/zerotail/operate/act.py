@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from zerotail.flow.stage import Stage
 from zerotail.operate.adapters import BadDayAdapters
 from zerotail.operate.limits import STANDSTILL_SECONDS
 from zerotail.operate.notebook import Note, Notebook, StepNote, now
-from zerotail.operate.plan import COPY, REJOIN, STEP_NAMES, ActPlan, resume_line
+from zerotail.operate.plan import COPY, REJOIN, STEP_NAMES, TAKEOVER, ActPlan, resume_line
 from zerotail.operate.waiting import awaited, ended_at, told_regularly
 from zerotail.postgres.tail import Tail
 
@@ -174,7 +174,8 @@ class Act:
                 answer = self._pause(effect)
                 continue
             self._tell(effect)
-            answer = adapters.carry_out(effect)
+            with self.operator.notebook.let_go() if isinstance(effect, ports.CopyDatabase) else nullcontext():
+                answer = adapters.carry_out(effect)
             if isinstance(effect, ports.ChangeEpoch) and effect.durability is Durability.GATED:
                 self.gated_from = answer.position if isinstance(answer, ports.Done) else None
 
@@ -246,7 +247,7 @@ def acting(
     rebuild: bool = False,
 ) -> Iterator[Act]:
     """An act that is noted before it begins; `note` is that of an attempt that was interrupted."""
-    with operator.notebook.locked():
+    with operator.notebook.locked(copies=plan.act != TAKEOVER):
         fresh = note is None
         begun = note or Note(plan.act, plan.site, plan.other, plan.id, operator.name, accepted, now())
         act = Act(

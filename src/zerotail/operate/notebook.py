@@ -4,7 +4,9 @@ Until a new epoch exists there is no database that could hold it: the survivor's
 of its own, written whole and forced to disk at each step; with the epoch the steps go into `zerotail.step` too, where
 every later operator finds them. The files stay: they are the evidence of who stated what.
 
-One act at a time: the folder is locked while one is under way. The lock goes with the process, however it ends.
+One act at a time: the folder is locked while one is under way. The lock goes with the process, however it ends. A copy
+of a database may take hours, and is no reason why the active site could not go on alone: while an act copies, it holds
+a lock of its own instead, so that others may be under way, but no second one that copies.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from zerotail.errors import Refused
 from zerotail.private import make_folder, open_file
 
 STATE_VARIABLE = "ZEROTAIL_STATE"
+_COPYING = "copying.lock"
 
 
 class StepNote(msgspec.Struct, frozen=True):
@@ -70,6 +73,7 @@ class Notebook:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._lock = -1
 
     def find_last(self, acts: tuple[str, ...], site: SiteName | None = None) -> Note | None:
         """The newest note of such an act, finished or not."""
@@ -97,11 +101,12 @@ class Notebook:
             os.close(folder)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Let one act at a time be under way."""
+    def locked(self, *, copies: bool = False) -> Iterator[None]:
+        """Let one act at a time be under way, and one that copies a database, unless it only copies just now."""
         try:
             make_folder(self.folder)
-            lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            copying = os.open(self.folder / _COPYING, os.O_RDWR | os.O_CREAT, 0o600) if copies else None
         except OSError as error:
             raise Refused(
                 f"the folder for notes, {self.folder}, cannot be used: {error.strerror}.",
@@ -110,7 +115,9 @@ class Notebook:
                 tries=["--state FOLDER", f"export {STATE_VARIABLE}=FOLDER"],
             ) from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for lock in (self._lock, copying):
+                if lock is not None:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise Refused(
                 "another takeover, handover or rejoin is under way on this machine.",
@@ -120,7 +127,18 @@ class Notebook:
         else:
             yield
         finally:
-            os.close(lock)
+            for lock in (self._lock, copying):
+                if lock is not None:
+                    os.close(lock)
+
+    @contextmanager
+    def let_go(self) -> Iterator[None]:
+        """Let other acts be under way for the length of a block, in which a database is copied."""
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob("*.json")) if self.folder.is_dir() else []

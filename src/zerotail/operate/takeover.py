@@ -15,7 +15,7 @@ from zerotail.core.identity import SiteName
 from zerotail.core.staleness import require_fresh, require_not_superseded
 from zerotail.core.takeover import OtherCopy, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
-from zerotail.errors import Misused, Refused
+from zerotail.errors import Misused, Refused, Unavailable
 from zerotail.failover.takeover import Pipeline, carry_out
 from zerotail.operate.act import ActReport, Operator, acting, nothing_to_do
 from zerotail.operate.limits import limits_of_takeover
@@ -152,8 +152,15 @@ def _is_old(
 ) -> bool:
     """Whether the copy is old, and was stated to be; only a copy of another site's epochs can be."""
     age, row = world.ages.get(site), world.require(site).standing.lineage.current
-    if age is None or row.site == site or steps.done or world.is_proven_fresh(site):
+    if row.site == site or steps.done or world.is_proven_fresh(site):
         return False
+    if age is None:  # it was cancelled, or the connection was lost, between two questions
+        raise Unavailable(
+            f"how old the copy at {site} is could not be read.",
+            code="ZT401",
+            why="A copy of before would be taken over without a word.",
+            tries=(f"zerotail takeover plan --to {site}    # again",),
+        )
     accepted = None if statements.age is None else statements.age.total_seconds()
     return require_fresh(site, age, configuration.takeover.stale_after.total_seconds(), accepted)
 

@@ -167,8 +167,10 @@ class World:
     def told_age(self, site: SiteName) -> tuple[str, ...]:
         """How old the copy at a site is: the last change and the last sign of life in it."""
         seen, age = self.sites[site], self.ages.get(site)
-        if seen is None or age is None:
+        if seen is None:
             return ()
+        if age is None:
+            return (f"{site}: its last change and its last heartbeat could not be read, so nobody knows how old it is",)
         return told_age(site, seen.flushed, age, datetime.now(UTC))
 
     def is_proven_fresh(self, site: SiteName) -> bool:

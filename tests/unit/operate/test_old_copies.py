@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from zerotail.config import Configuration
 from zerotail.core.epoch import Durability
 from zerotail.core.identity import ChannelName, Timeline, epoch_of
 from zerotail.core.staleness import CopyAge
-from zerotail.errors import Refused
+from zerotail.errors import Refused, Unavailable
 from zerotail.operate.plan import require_accepted, run_line
 from zerotail.operate.rejoin import plan_rejoin
 from zerotail.operate.takeover import Statements, plan_takeover
@@ -45,6 +46,14 @@ def test_an_old_copy_is_taken_over_by_a_statement_only(configuration: Configurat
     assert run_line(shown).endswith(" --accept-age 7min")
     assert Statements.typed(stated.flags) == stated
     assert not plan_takeover(configuration, lost(CopyAge(1.0, 1.0, 9.0)), WEST, stated).shown.needs
+
+
+def test_a_copy_whose_age_cannot_be_read_is_not_taken_for_a_new_one(configuration: Configuration) -> None:
+    with pytest.raises(Unavailable, match="how old the copy at west is could not be read"):
+        plan_takeover(configuration, replace(lost(OLD), ages={}), WEST, Statements())
+    there = World({EAST: observed(standing()), WEST: observed(standing(timeline=None))})
+    (said,) = plan_takeover(configuration, there, WEST, Statements()).shown.age
+    assert "nobody knows how old it is" in said
 
 
 def test_a_copy_that_the_other_database_proves_complete_is_not_old(configuration: Configuration) -> None:

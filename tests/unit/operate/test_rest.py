@@ -11,6 +11,7 @@ from support.standings import EAST, WEST, observed, standing
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Timeline
+from zerotail.core.staleness import CopyAge
 from zerotail.core.takeover import Step, Strategy
 from zerotail.errors import Refused
 from zerotail.operate.act import Operator
@@ -78,7 +79,7 @@ def test_what_was_stated_for_a_takeover_that_is_finished_is_not_stated_again(con
 
 
 def test_how_the_topics_are_filled_is_remembered_until_another_way_is_asked_for(configuration: Configuration) -> None:
-    world = World({EAST: None, WEST: observed(standing(timeline=None))})
+    world = World({EAST: None, WEST: observed(standing(timeline=None))}, ages={WEST: CopyAge(1.0, 1.0, 9.0)})
     began = msgspec.structs.replace(note(), site=WEST, other=EAST, strategy=Strategy.BOUNDED, rebuild=True)
     rest = plan_rest(configuration, world, WEST, began, Statements())
     assert (rest.strategy, rest.rebuild) == (Strategy.BOUNDED, True)
@@ -92,7 +93,7 @@ def test_how_the_topics_are_filled_is_remembered_until_another_way_is_asked_for(
 def test_the_id_of_a_plan_covers_how_the_topics_are_filled_and_the_line_to_type_says_it(
     configuration: Configuration,
 ) -> None:
-    world = World({EAST: None, WEST: observed(standing(timeline=None))})
+    world = World({EAST: None, WEST: observed(standing(timeline=None))}, ages={WEST: CopyAge(1.0, 1.0, 9.0)})
     plans = [
         plan_takeover(configuration, world, WEST, Statements(strategy=strategy, rebuild=rebuild)).shown
         for strategy, rebuild in ((None, False), (Strategy.BOUNDED, False), (Strategy.BOUNDED, True))

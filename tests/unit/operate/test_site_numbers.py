@@ -10,6 +10,7 @@ from support.standings import EAST, NUMBERS, WEST, observed, standing
 from zerotail.config import Configuration
 from zerotail.core.identity import Epoch, SiteName, epoch_of
 from zerotail.core.site import number_sites
+from zerotail.core.staleness import CopyAge
 from zerotail.errors import Refused
 from zerotail.operate.handover import plan_handover
 from zerotail.operate.rejoin import plan_rejoin
@@ -65,7 +66,8 @@ def test_the_number_of_an_epoch_is_the_one_in_the_database_whatever_the_order_of
     configuration: Configuration,
 ) -> None:
     for east, west in ((0, 1), (1, 0), (7, 3)):
-        seen = World({EAST: None, WEST: world(east=east, west=west).of(WEST)})
+        ages = {WEST: CopyAge(1.0, 1.0, 9.0)}
+        seen = World({EAST: None, WEST: world(east=east, west=west).of(WEST)}, ages=ages)
         planned = plan_takeover(configuration, seen, WEST, Statements())
         assert planned.steps.epoch == epoch_of(2, west)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -15,7 +16,7 @@ from zerotail import ports
 from zerotail.config import Configuration
 from zerotail.core.identity import Epoch
 from zerotail.core.takeover import Strategy
-from zerotail.errors import Unfinished
+from zerotail.errors import Refused, Unfinished
 from zerotail.operate import act as acts
 from zerotail.operate import limits, waiting
 from zerotail.operate.act import Operator, acting
@@ -164,3 +165,26 @@ def test_every_limit_lies_above_the_time_outs_below_it(configuration: Configurat
     assert handover["copy the database"] >= ATTACH_SECONDS
     assert min(one.seconds for one in limits.limits_of_rejoin(copies=True, keeps=True, gates=True)) > 0
     assert limits.limits_of_rejoin(copies=False, keeps=True, gates=False) == ()
+
+
+def test_while_a_database_is_copied_the_active_site_can_go_on_alone(operator: Operator) -> None:
+    """For hours nobody could act on this machine, were it not so; but no second copy is made beside the first."""
+
+    class Copies(Adapters):
+        def carry_out(self, effect: ports.Effect) -> ports.Done:
+            if isinstance(effect, ports.CopyDatabase):
+                beside = replace(operator, notebook=Notebook(operator.notebook.folder))
+                with acting(beside, plan_within(SECONDS), ()):
+                    others.append(TAKEOVER)
+                with pytest.raises(Refused, match="is under way"), acting(beside, plan_within(SECONDS, REJOIN), ()):
+                    others.append(REJOIN)
+            return ports.Done()
+
+    def copies() -> ports.Story[None]:
+        yield ports.CopyDatabase(EAST, WEST, None)
+        with pytest.raises(Refused, match="is under way"), Notebook(operator.notebook.folder).locked():
+            others.append("behind the copy")
+
+    others: list[str] = []
+    under_way(operator, plan_within(SECONDS, REJOIN), Copies())(copies())
+    assert others == [TAKEOVER]
