@@ -235,8 +235,10 @@ def write_page(night: Night, folder: Path, parts: Sequence[Part]) -> bool:
     found = modules_never_run(folder)
     if found is not None:
         count, never = found
-        lines += ["", "## Modules", "", f"{count - len(never)} of {count} modules of `src` with statements were run."]
-        lines += [f"- never run: `{name}`" for name in never]
+        so_far = " so far" if left else ""
+        lines += ["", "## Modules", ""]
+        lines += [f"{count - len(never)} of {count} modules of `src` with statements were run{so_far}."]
+        lines += [f"- never run: `{name}`" for name in never if not left]
     (folder / PAGE).write_text("\n".join(lines) + "\n")
     return not bad and not left and not (found and found[1])
 

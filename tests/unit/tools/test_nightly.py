@@ -106,6 +106,10 @@ def test_modules_that_no_process_has_run_are_named(
     page = (tmp_path / nightly.PAGE).read_text()
     assert "src/zerotail/core/takeover.py" in page
     assert "src/zerotail/core/admission.py" not in page
+    nightly.write_page(night, tmp_path, [*parts, nightly.Part("later", ("true",))])
+    page = (tmp_path / nightly.PAGE).read_text()
+    assert "were run so far." in page
+    assert "never run" not in page, "what is left may run it"
 
 
 PATIENT = """
