@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +16,7 @@ from zerotail.channel.receiver import Receiver
 from zerotail.core.backoff import pause_before
 from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, PartitionNumber, SiteName, TopicName
+from zerotail.core.receiver import LEASE_SECONDS
 from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable
 from zerotail.flow.life import verify_life
@@ -51,6 +53,11 @@ class AdapterSettings:
     """Channel and address of each receiver that is reached over HTTP."""
 
 
+def _seconds_of_the_machine() -> float:
+    """A clock that never falls, and goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class SiteAdapters:
     """Carries out effects at one site. One object per thread: it holds sessions and clients of its own."""
 
@@ -60,6 +67,7 @@ class SiteAdapters:
         transforms: reading.Transforms | None = None,
         *,
         patience_seconds: float | None = None,
+        clock: Callable[[], float] = _seconds_of_the_machine,
     ) -> None:
         """With `patience_seconds` the site's own database has so long for each effect."""
         self.settings = settings
@@ -69,6 +77,8 @@ class SiteAdapters:
         self._peer: Connection | None = None
         self._cluster = settings.kafka
         self._sender = RecordSender(settings.kafka)
+        self._intended: dict[Lane, float] = {}
+        self._clock = clock
         self._cursors: dict[tuple[TopicName, PartitionNumber], Cursor] = {}
         self._receivers: dict[ChannelName, Receiver] = {
             channel: HttpReceiver.at(url, site) for channel, url in settings.receivers
@@ -87,7 +97,7 @@ class SiteAdapters:
             ports.FindPlace: lambda e: read(lambda c: reading.find_place(c, e, transforms or {})),
             ports.ClaimLane: lambda e: write(lambda c: outbox.claim_lane(c, e, site)),
             ports.ReadLane: lambda e: read(lambda c: outbox.read_lane(c, e)),
-            ports.RecordIntent: lambda e: write(lambda c: outbox.record_intent(c, e, site)),
+            ports.RecordIntent: self._intend,
             ports.RecordAcknowledged: lambda e: write(lambda c: outbox.record_acknowledged(c, e, site)),
             ports.RecordDoubts: lambda e: write(lambda c: doubt.record_doubts(c, e, site)),
             ports.SettleDoubts: lambda e: write(lambda c: doubt.settle_doubts(c, e)),
@@ -100,7 +110,7 @@ class SiteAdapters:
             ports.SendRecords: self._sender.send,
             ports.PollRecords: self._poll,
             ports.ClaimAtReceiver: lambda e: self._receiver(e.lane).claim(e),
-            ports.SendEmissions: lambda e: self._receiver(e.lane).send(e),
+            ports.SendEmissions: self._send,
         }
 
     def carry_out(self, effect: ports.Effect) -> Any:
@@ -136,6 +146,18 @@ class SiteAdapters:
 
     def _receiver(self, lane: Lane) -> Receiver:
         return self._receivers[lane.channel]
+
+    def _intend(self, effect: ports.RecordIntent) -> Any:
+        # The lease counts from before the intent can be seen by anybody else.
+        self._intended[effect.lane] = self._clock()
+        return self._database.write(lambda c: outbox.record_intent(c, effect, self.settings.site))
+
+    def _send(self, effect: ports.SendEmissions) -> Any:
+        """Send, unless the lease of a sender that had to store its intent has run out: it may be an old one by now."""
+        receiver, intended = self._receiver(effect.lane), self._intended.get(effect.lane)
+        if intended is not None and self._clock() - intended > LEASE_SECONDS:
+            return ports.Unreachable(f"nothing was sent, the intent is older than {LEASE_SECONDS:g} s")
+        return receiver.send(effect)
 
     def _ask_gate(self) -> Any:
         deadline = Deadline.after(_GATE_SECONDS)

@@ -85,6 +85,7 @@ def list_emissions(
 @click.option("--numbers", metavar="N-M", required=True, help="Which messages: 5, or 5-7.")
 @click.option("--as", "word", type=click.Choice(["sent", "not-sent"]), required=True, help="What became of them.")
 @click.option("--by", "operator", metavar="NAME", required=True, help="Who decides; it is written down.")
+@click.option("--sender-is-out", is_flag=True, help="The sender before was seen to be gone: do not wait for its lease.")
 @_place_options
 @json_option
 def settle_emissions(
@@ -93,6 +94,7 @@ def settle_emissions(
     numbers: str,
     word: str,
     operator: str,
+    sender_is_out: bool,
     path: str | None,
     site: str | None,
     dsn: str | None,
@@ -101,7 +103,8 @@ def settle_emissions(
     """Say of messages in doubt whether they arrived; the waiting sender goes on as soon as none is left.
 
     Ask the receiver first: a message settled as sent that did not arrive is lost, one settled as not sent that did is
-    sent twice. Only what the newest sender has listed can be settled.
+    sent twice. Only what the newest sender has listed can be settled, three seconds later: a sender of before that goes
+    on meanwhile sends nothing any more then.
     """
     from zerotail.cli.answers import EmissionsSettleAnswer
     from zerotail.core.emission import Lane
@@ -113,7 +116,15 @@ def settle_emissions(
     decision = doubt.SENT if word == "sent" else doubt.NOT_SENT
 
     def decide(connection: Connection) -> list[OpenDoubt]:
-        doubt.settle(connection, lane, EmissionNumber(first), EmissionNumber(last), decision, operator)
+        doubt.settle(
+            connection,
+            lane,
+            EmissionNumber(first),
+            EmissionNumber(last),
+            decision,
+            operator,
+            sender_is_out=sender_is_out,
+        )
         return doubt.read_open_doubts(connection, lane.channel)
 
     left = [one.number for one in _ask(_dsn_of(path, site, dsn), decide) if one.lane == lane and not one.settled]

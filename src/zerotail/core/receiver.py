@@ -12,6 +12,9 @@ A sender that starts claims the lane with (epoch, incarnation) and learns where 
    a site that was believed dead has sent meanwhile, and an equal number may hide another message (I21). The
    claim itself would not show it: whoever claims twice finds only its own claim before it.
 3. R3 alone may have doubts: the numbers between what was acknowledged and what was intended.
+4. R3 has a lease, too, since it cannot refuse an older sender: a sender sends only so long behind its intent, by its
+   own clock, and numbers in doubt are settled only when that time is over for whoever was at work before they were
+   listed. So a sender that stood still and goes on later sends nothing that a person has decided about meanwhile.
 """
 
 from __future__ import annotations
@@ -24,6 +27,11 @@ from zerotail.core.emission import Lane
 from zerotail.core.epoch import Lineage
 from zerotail.core.identity import EmissionNumber, Epoch
 from zerotail.errors import Broken
+
+LEASE_SECONDS = 2.0
+"""So long behind an intent its sender may send."""
+SETTLED_AFTER_SECONDS = 3.0
+"""So long behind the list of what is in doubt it may be settled: other machines have other clocks."""
 
 OF_THE_RECEIVER = "the receiver "
 """So begins every reason to wait that is a receiver's."""

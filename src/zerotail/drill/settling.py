@@ -16,6 +16,7 @@ from zerotail.core.emission import Lane
 from zerotail.core.identity import EmissionNumber
 from zerotail.drill.rehearsal import Rehearsal
 from zerotail.errors import ZerotailError
+from zerotail.ports import Done
 from zerotail.postgres import doubt
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.transaction import Session
@@ -53,22 +54,24 @@ class Settling:
             listed = database.read(doubt.read_open_doubts)
             found = [one for one in listed if not one.settled] if isinstance(listed, list) else []
             for lane, numbers in groupby(found, lambda one: one.lane):
-                database.write(self._decision(lane, [one.number for one in numbers]))
+                decided, decide = self._decision(lane, [one.number for one in numbers])
+                if isinstance(database.write(decide), Done):  # else a sender of before may still send
+                    self._rehearsal.note("act", decided)
         finally:
             database.close()
 
-    def _decision(self, lane: Lane, numbers: list[EmissionNumber]) -> Callable[[Connection], None]:
+    def _decision(self, lane: Lane, numbers: list[EmissionNumber]) -> tuple[str, Callable[[Connection], Done]]:
         totals = {one.partition: one.highest for one in self._rehearsal.totals()}
         arrived = [number for number in numbers if number <= totals.get(lane.partition, 0)]
         missing = numbers[len(arrived) :]
-        self._rehearsal.note(
-            "act",
-            f"doubts of {lane.channel}/{lane.partition}, {numbers[0]} to {numbers[-1]}: {len(arrived)} had arrived",
-        )
+        span = f"{numbers[0]} to {numbers[-1]}"
+        said = f"doubts of {lane.channel}/{lane.partition}, {span}: {len(arrived)} had arrived"
 
-        def settle(connection: Connection) -> None:
+        def settle(connection: Connection) -> Done:
+            done = Done()
             for some, decision in ((arrived, doubt.SENT), (missing, doubt.NOT_SENT)):
                 if some:
-                    doubt.settle(connection, lane, some[0], some[-1], decision, "drill")
+                    done = doubt.settle(connection, lane, some[0], some[-1], decision, "drill")
+            return done
 
-        return settle
+        return said, settle

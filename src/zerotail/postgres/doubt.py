@@ -7,7 +7,9 @@
    when one before it was not.
 4. `acknowledged` moves over what was sent. When nothing is left in doubt `intended` falls back to it, and the waiting
    sender goes on behind.
-5. Numbers that it then sends again were decided about, all of them: they are not in doubt while they are on their way.
+5. Nothing is settled while a sender of before might still send (`core.receiver.LEASE_SECONDS`), unless whoever decides
+   has seen that it is gone.
+6. Numbers that it then sends again were decided about, all of them: they are not in doubt while they are on their way.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from itertools import takewhile
 
 from zerotail.core.emission import Lane
 from zerotail.core.identity import ChannelName, EmissionNumber, Epoch, Incarnation, PartitionNumber, SiteName
+from zerotail.core.receiver import SETTLED_AFTER_SECONDS
 from zerotail.ports import Done, RecordDoubts, SettleDoubts
-from zerotail.postgres.connection import Connection
+from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.outbox import change_lane
 from zerotail.postgres.position import read_position
 from zerotail.postgres.transaction import Declined
@@ -30,6 +33,12 @@ select channel, partition, target, number, doubt.epoch, incarnation, settled
   from zerotail.doubt join zerotail.lane using (channel, partition, target, incarnation)
  where number > acknowledged and number <= intended and (%s::text is null or channel = %s)
  order by channel, partition, target, number
+"""
+
+_LISTED_FOR = """
+select coalesce(extract(epoch from clock_timestamp() - max(listed_at)), 0)
+  from zerotail.doubt join zerotail.lane using (channel, partition, target, incarnation)
+ where channel = %s and partition = %s and target = %s and number > acknowledged
 """
 
 
@@ -87,10 +96,21 @@ def settle_doubts(connection: Connection, effect: SettleDoubts) -> Done:
 
 
 def settle(
-    connection: Connection, lane: Lane, first: EmissionNumber, last: EmissionNumber, decision: str, operator: str
+    connection: Connection,
+    lane: Lane,
+    first: EmissionNumber,
+    last: EmissionNumber,
+    decision: str,
+    operator: str,
+    *,
+    sender_is_out: bool = False,
 ) -> Done:
-    """Decide on some of the doubts; declined when one of the numbers is not in doubt, or was decided otherwise."""
+    """Decide on some of the doubts; declined when one of the numbers is not in doubt, or was decided otherwise, or the
+    sender before may still send. `sender_is_out`: it was seen to be gone.
+    """
     open_now = {doubt.number: doubt.settled for doubt in _lock(connection, lane)}
+    if open_now and not sender_is_out and (left := _seconds_of_lease(connection, lane)) > 0:
+        raise Declined(f"who sent before they were listed may still send for {left:.1f} s")
     strange = [number for number in range(first, last + 1) if number not in open_now]
     if strange:
         raise Declined(f"message {strange[0]} is not in doubt")
@@ -105,6 +125,12 @@ def settle(
         raise Declined(f"messages leave in order: {max(sent)} cannot have been sent when {min(not_sent)} was not")
     _decide(connection, lane, numbers, decision, operator)
     return _go_on(connection, lane)
+
+
+def _seconds_of_lease(connection: Connection, lane: Lane) -> float:
+    """How long whoever was at work before the newest sender listed its doubts may still send, by this database."""
+    (seconds,) = one_row(connection, _LISTED_FOR, lane)
+    return SETTLED_AFTER_SECONDS - float(seconds)
 
 
 def _lock(connection: Connection, lane: Lane) -> list[OpenDoubt]:

@@ -51,10 +51,11 @@ def numbers_in_doubt(one: Emitting) -> list[int]:
     return [doubt.number for doubt in doubts if doubt.partition == one.partition and not doubt.settled]
 
 
-def settle(one: Emitting, numbers: str, word: str) -> Said:
+def settle(one: Emitting, numbers: str, word: str, *more: str) -> Said:
     lane = ("--channel", "http-R3", "--partition", str(one.partition))
     place = ("--dsn", dsn(one.lab.database("east")))
-    return call("emissions", "settle", *lane, "--numbers", numbers, "--as", word, "--by", "anna", *place, "--json")
+    said = ("--numbers", numbers, "--as", word, "--by", "anna", *(more or ("--sender-is-out",)))
+    return call("emissions", "settle", *lane, *said, *place, "--json")
 
 
 def test_doubts_are_settled_piece_by_piece_and_the_waiting_sender_goes_on(fax: Emitting, judge: Judge) -> None:
@@ -78,6 +79,19 @@ def test_doubts_are_settled_piece_by_piece_and_the_waiting_sender_goes_on(fax: E
             lane,
         ).fetchall()
     assert decided == [(number, "sent", "anna") for number in range(3, 8)]
+
+
+def test_nothing_is_settled_while_a_sender_of_before_may_still_send(fax: Emitting) -> None:
+    change = (
+        "update zerotail.doubt set listed_at = clock_timestamp() + interval '{}' where channel = %s and partition = %s"
+    )
+    with session(dsn(fax.lab.database("east")), Deadline.after(10)) as primary:
+        primary.execute(change.format("1 s").encode(), fax.lane("http-R3")[:2])
+        said = settle(fax, "3-7", "sent", "--json")
+        assert said.code == 3
+        assert "who sent before they were listed may still send for 3." in said.answer("error")["message"]
+        primary.execute(change.format("-3 s").encode(), fax.lane("http-R3")[:2])
+    assert settle(fax, "3-7", "sent", "--json").code == 0
 
 
 def test_messages_settled_as_not_sent_are_sent_again(fax: Emitting, judge: Judge) -> None:

@@ -184,7 +184,7 @@ def settle_by_truth(one: Emitting, outside: Outside, lane: Lane) -> int:
         for number in doubts:
             with primary.transaction():
                 decision = SENT if number <= arrived else NOT_SENT
-                settle(primary, lane, number, number, decision, "judge")
+                settle(primary, lane, number, number, decision, "judge", sender_is_out=True)
     return len(doubts)
 
 

@@ -34,7 +34,7 @@ def test_a_message_on_its_way_is_owed_and_one_that_was_listed_is_in_doubt(warm_l
         assert (on_its_way.emissions, on_its_way.doubts) == (before.emissions - 2, 0)
         record_doubts(database, RecordDoubts(LANE, EPOCH, SENDER, EmissionNumber(3), LAST), EAST)
         assert observe_drained(database).doubts == 3
-        settle(database, LANE, EmissionNumber(3), EmissionNumber(3), SENT, "a test")
-        settle(database, LANE, EmissionNumber(4), LAST, NOT_SENT, "a test")
+        settle(database, LANE, EmissionNumber(3), EmissionNumber(3), SENT, "a test", sender_is_out=True)
+        settle(database, LANE, EmissionNumber(4), LAST, NOT_SENT, "a test", sender_is_out=True)
         decided = observe_drained(database)
         assert (decided.emissions, decided.doubts) == (before.emissions - 3, 0)

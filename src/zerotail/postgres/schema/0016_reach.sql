@@ -16,3 +16,10 @@ comment on column zerotail.lane.stopped is 'why nothing is sent on this lane unt
 alter table zerotail.poison add column if not exists log text not null default '';
 
 comment on column zerotail.poison.log is 'of a record that is no instruction (producer 0): in which log it lies, at the offset serial - 1; a skipped one has no place in the order';
+
+-- Who sent to a receiver without memory before its numbers were listed may still send for a moment: they are settled
+-- only behind that.
+
+alter table zerotail.doubt add column if not exists listed_at timestamptz not null default clock_timestamp();
+
+comment on column zerotail.doubt.listed_at is 'by this database; an older sender sends nothing more some seconds later';
