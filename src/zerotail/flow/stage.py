@@ -10,6 +10,9 @@ One micro-batch, `take_batch`:
    this very batch. Never repeat blindly, never forget;
 5. a record that cannot be taken stops the partition, with everything in front of it stored (`core/poison.py`).
 
+The time of a segment never falls, so one that a clock far in the future has given would stand for ever, at both sites:
+a batch is taken only at a time that the database finds plausible.
+
 The head is the only truth about how far the stage has come; where to read in Kafka is a hint beside it.
 Tasks may run twice, drivers may be zombies: the compare-and-set decides who goes on.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from zerotail.core import admission
 from zerotail.core.admission import FOREIGN, Admission, Arrivals
@@ -25,7 +29,7 @@ from zerotail.core.epoch import topic_at
 from zerotail.core.head import Head, Hint
 from zerotail.core.identity import PartitionNumber, SiteName, StageName, Timeline, TopicName
 from zerotail.core.poison import Decision, Poison, RecordName
-from zerotail.errors import Broken
+from zerotail.errors import Broken, Unavailable
 from zerotail.flow.apply import Applied, Order, SpoiledError, apply_opened, open_order, order_of
 from zerotail.handler import Handler
 from zerotail.ports import (
@@ -50,6 +54,9 @@ from zerotail.ports import (
     Unreachable,
 )
 
+AHEAD_MICROSECONDS = 60_000_000
+"""So much may the clock of a stage be ahead of the database's."""
+_LAST_SECOND = 253_402_300_799
 IDLE_POLLS = 4
 """So many empty polls make a stage look at its head."""
 
@@ -225,6 +232,7 @@ def _apply(
                 loaded = yield LoadState(stage.name, stage.partition, opened.needed)
             if not isinstance(loaded, StateLoaded):
                 return End.SUPERSEDED, None
+            _require_plausible(decided_at, head, loaded.clock)
             # The hint of a batch that stops in the middle would pass over the rest of it.
             reached = head.hint if spoiled else hint
             return apply_opened(stage, head, opened, loaded.values, decided_at, stage.version, reached), spoiled
@@ -232,6 +240,24 @@ def _apply(
             spoiled = error
             order = order.until(error.place)
     return None, spoiled
+
+
+def _require_plausible(decided_at: int, head: Head, clock: int | None) -> None:
+    """`Unavailable` when a batch would carry the time of its segment further ahead of the database than clocks differ.
+
+    Where that has happened before there was this rule, the time stands, and the stage goes on.
+    """
+    if clock is None or decided_at <= max(head.decided_at, clock + AHEAD_MICROSECONDS):
+        return
+    ours, its = (
+        datetime.fromtimestamp(min(at // 1_000_000, _LAST_SECOND), UTC).isoformat() for at in (decided_at, clock)
+    )
+    raise Unavailable(
+        f"the clock of the machine that runs the stage says {ours}, and that of the database {its}: set them right, "
+        "nothing is taken until then",
+        code="ZT706",
+        why="given.now never falls: a segment of the future would fix it there, at both sites.",
+    )
 
 
 def _store(stage: Stage, place: Place, applied: Applied) -> Story[Head | End]:

@@ -57,6 +57,8 @@ class StateLoaded(Result, frozen=True):
     """Encoded values by key."""
 
     values: Mapping[str, bytes]
+    clock: int | None = None
+    """What the database's own clock says, in microseconds since 1970, if it has one."""
 
 
 class Commit(Effect, frozen=True):

@@ -25,7 +25,7 @@ from zerotail.core.identity import (
     StageName,
 )
 from zerotail.ports import ClaimHead, Commit, Done, HeadRead, LoadState, ReadHead, StateLoaded
-from zerotail.postgres.connection import Connection
+from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.lineage import OTHER_EPOCH, read_standing, read_verified, require_at_work
 from zerotail.postgres.poison import read_poison
 from zerotail.postgres.position import read_position
@@ -107,13 +107,14 @@ def claim_head(connection: Connection, effect: ClaimHead, site: SiteName) -> Hea
 
 
 def load_state(connection: Connection, effect: LoadState) -> StateLoaded:
-    """The values of many keys at once."""
+    """The values of many keys at once, and the time here."""
+    (clock,) = one_row(connection, "select (extract(epoch from clock_timestamp()) * 1e6)::bigint")
     rows = connection.execute(
         b"select key, value from zerotail.state where stage = %s and partition = %s and key = any(%s)",
         (effect.stage, effect.partition, list(effect.keys)),
         binary=True,
     ).fetchall()
-    return StateLoaded(dict(rows))
+    return StateLoaded(dict(rows), int(clock))
 
 
 def read_state(connection: Connection, stage: StageName, partition: PartitionNumber) -> dict[str, bytes]:

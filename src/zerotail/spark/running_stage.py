@@ -17,7 +17,7 @@ from zerotail.core.epoch import topic_at, works_at
 from zerotail.core.head import Hint
 from zerotail.core.identity import Offset, PartitionNumber, SiteName
 from zerotail.core.installation import UNMARKED
-from zerotail.errors import ZerotailError
+from zerotail.errors import Unavailable, ZerotailError
 from zerotail.flow.stage import Place, Stage, Taken, claim_place
 from zerotail.kafka.log import admin_client, log_bounds, log_identity
 from zerotail.ports import End, HeadRead, ReadHead
@@ -217,7 +217,7 @@ class RunningStage:
     def reason_to_end(self) -> End | ZerotailError | None:
         """Why the stage must not go on here: what its task said, if the database says the same."""
         self._query_ends.set()
-        if isinstance(self._ended, ZerotailError):
+        if isinstance(self._ended, ZerotailError) and not isinstance(self._ended, Unavailable):
             return self._ended
         if self._waiting:
             return None
