@@ -25,6 +25,7 @@ from zerotail.lab.receiver.protocol import (
     ReceiverStatus,
     Totals,
 )
+from zerotail.lab.receiver.rudeness import Rudeness
 
 T = TypeVar("T")
 
@@ -72,6 +73,8 @@ class ReceiverControl:
         unavailable: bool | UnsetType = UNSET,
         refuse_seconds: float | UnsetType = UNSET,
         detain: int | UnsetType = UNSET,
+        rudeness: Rudeness | UnsetType = UNSET,
+        rude_to: int | UnsetType = UNSET,
         deadline: Deadline,
     ) -> Behaviour:
         """Change what is given, leave the rest."""
@@ -81,6 +84,8 @@ class ReceiverControl:
             unavailable=unavailable,
             refuse_seconds=refuse_seconds,
             detain=detain,
+            rudeness=rudeness,
+            rude_to=rude_to,
         )
         return self._ask("PATCH", "/behaviour", Behaviour, deadline, msgspec.json.encode(change))
 

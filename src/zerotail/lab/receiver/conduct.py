@@ -6,8 +6,9 @@ import asyncio
 from http import HTTPStatus
 
 from zerotail.lab.receiver.door import Door
-from zerotail.lab.receiver.http import Unacceptable
-from zerotail.lab.receiver.protocol import Behaviour, BehaviourChange
+from zerotail.lab.receiver.http import HttpAnswer, Unacceptable
+from zerotail.lab.receiver.protocol import Batch, Behaviour, BehaviourChange, Claim, Message
+from zerotail.lab.receiver.rudeness import Rudeness, rude_answer
 
 
 class Conduct:
@@ -23,12 +24,24 @@ class Conduct:
         self._reopening: asyncio.TimerHandle | None = None
         self._detain = 0
         self._detained: list[asyncio.Event] = []
+        self._rudeness: Rudeness = ""
+        self._rude_to = 0
+        self._rude_answers = 0
 
     def behaviour(self) -> Behaviour:
         """The behaviour as a value; of a refusal, what is left of it."""
         left = self._reopening.when() - asyncio.get_running_loop().time() if self._reopening else 0.0
         kept_back = (self._detain, len(self._detained))
-        return Behaviour(self._lose_answers, self._slow_ms, self._unavailable, max(0.0, left), *kept_back)
+        return Behaviour(
+            self._lose_answers,
+            self._slow_ms,
+            self._unavailable,
+            max(0.0, left),
+            *kept_back,
+            rudeness=self._rudeness,
+            rude_to=self._rude_to,
+            rude_answers=self._rude_answers,
+        )
 
     async def change(self, change: BehaviourChange) -> None:
         """Take over the fields that are given."""
@@ -42,10 +55,14 @@ class Conduct:
             self._unavailable = change.unavailable
         if isinstance(change.detain, int):
             self._detain_next(change.detain)
+        if isinstance(change.rude_to, int):
+            self._rude_to = change.rude_to
+        if isinstance(change.rudeness, str):
+            self._rudeness = change.rudeness
 
     async def normalise(self) -> None:
         """Behave well again."""
-        self._lose_answers, self._slow_ms, self._unavailable = 0, 0.0, False
+        self._lose_answers, self._slow_ms, self._unavailable, self._rudeness = 0, 0.0, False, ""
         self._detain_next(0)
         await self._reopen()
 
@@ -53,6 +70,13 @@ class Conduct:
         """Raise the answer 503 if the receiver is to look unavailable."""
         if self._unavailable:
             raise Unacceptable(HTTPStatus.SERVICE_UNAVAILABLE, "the receiver was told to be unavailable")
+
+    def find_rude_answer(self, sent: Message | Batch | Claim) -> HttpAnswer | None:
+        """What this sender hears instead of a verdict, if the receiver is to be rude to it."""
+        if not self._rudeness or sent.partition != self._rude_to:
+            return None
+        self._rude_answers += 1
+        return rude_answer(self._rudeness, sent)
 
     def loses_answer(self) -> bool:
         """Whether the answer to the delivery that begins now is to be lost; asking uses one up."""

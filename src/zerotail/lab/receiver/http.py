@@ -43,6 +43,11 @@ class HttpAnswer:
     status: HTTPStatus
     body: bytes
     allow: str = ""
+    location: str = ""
+    endless: bool = False
+    """The body comes again and again, until the other side goes."""
+    silent: bool = False
+    """Nothing is answered, and the connection is kept until the other side goes."""
 
 
 Handler = Callable[[HttpRequest], Awaitable[HttpAnswer | None]]
@@ -88,9 +93,26 @@ async def serve_connection(
         if answer is None:
             writer.transport.abort()
             return
+        if answer.endless or answer.silent:
+            await _never_end(reader, writer, answer)
+            return
         writer.write(_encode(answer, keeps_alive=keeps_alive, with_body=method != "HEAD"))
         await writer.drain()
     await _linger(reader, writer)
+
+
+async def _never_end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: HttpAnswer) -> None:
+    """Be rude for as long as the other side listens."""
+    with contextlib.suppress(OSError):
+        if answer.silent:
+            while await reader.read(65_536):
+                pass
+        else:
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while not writer.is_closing():
+                writer.write(b"%x\r\n%s\r\n" % (len(answer.body), answer.body))
+                await writer.drain()
+    writer.transport.abort()
 
 
 async def refuse_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sentence: str) -> None:
@@ -185,6 +207,7 @@ def _encode(answer: HttpAnswer, *, keeps_alive: bool, with_body: bool) -> bytes:
         "Content-Type: application/json",
         f"Content-Length: {len(answer.body)}",
         *([f"Allow: {answer.allow}"] if answer.allow else []),
+        *([f"Location: {answer.location}"] if answer.location else []),
         *([] if keeps_alive else ["Connection: close"]),
     ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + (answer.body if with_body else b"")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -121,6 +121,8 @@ class BehaviourChange(_Incoming, frozen=True):
     unavailable: bool | UnsetType = UNSET
     refuse_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] | UnsetType = UNSET
     detain: Annotated[int, msgspec.Meta(ge=0, le=1_000)] | UnsetType = UNSET
+    rudeness: Literal["", "silent", "redirect", "garbage", "endless", "forbidden", "ahead"] | UnsetType = UNSET
+    rude_to: PartitionField | UnsetType = UNSET
 
 
 # what is remembered
@@ -280,6 +282,11 @@ class Behaviour(msgspec.Struct, frozen=True):
     """So many deliveries will still be kept back."""
     detained: int = 0
     """So many are kept back now, unjudged."""
+    rudeness: str = ""
+    rude_to: int = 0
+    """The partition whose senders hear what is of no protocol."""
+    rude_answers: int = 0
+    """So many were given so far."""
 
 
 class ReceiverStatus(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ from zerotail.lab.receiver.protocol import (
 )
 
 T = TypeVar("T")
+D = TypeVar("D", Message, Batch)
 S = TypeVar("S", Message, Batch, Claim)
 Routes = dict[str, dict[str, Handler]]
 """Path, method, handler."""
@@ -51,8 +52,10 @@ def dispatch(routes: Routes) -> Handler:
 def sender_routes(desk: Desk, conduct: Conduct) -> Routes:
     """What the world sees."""
 
-    async def deliver(take: Callable[[T], Awaitable[msgspec.Struct]], delivery: T) -> HttpAnswer | None:
+    async def deliver(take: Callable[[D], Awaitable[msgspec.Struct]], delivery: D) -> HttpAnswer | None:
         conduct.require_available()
+        if (rude := conduct.find_rude_answer(delivery)) is not None:
+            return rude
         await conduct.keep_back()
         is_lost = conduct.loses_answer()
         answer = await take(delivery)
@@ -68,6 +71,8 @@ def sender_routes(desk: Desk, conduct: Conduct) -> Routes:
     async def post_claim(request: HttpRequest) -> HttpAnswer:
         claim = _sent(request, Claim)
         conduct.require_available()
+        if (rude := conduct.find_rude_answer(claim)) is not None:
+            return rude
         answer = await desk.take_claim(claim)
         await conduct.be_slow()
         return _answer(answer)
