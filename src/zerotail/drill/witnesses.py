@@ -29,6 +29,7 @@ from zerotail.core.identity import (
     PartitionNumber,
     ProducerName,
     ProducerNumber,
+    Serial,
     SiteName,
     StageName,
 )
@@ -46,6 +47,7 @@ from zerotail.drill.history import (
     FaultEnded,
     FinalSite,
     ModeChanged,
+    PoisonDecided,
     StageDeclared,
 )
 from zerotail.drill.reading import SiteRead, divergent, read_producers, read_site
@@ -60,6 +62,10 @@ _PATIENCE_SECONDS = 60.0
 _CATCH_UP_SECONDS = 20.0
 _OPENED = b"select epoch, extract(epoch from opened_at)::float8 from zerotail.epoch"
 _DOUBTS = b"select channel, partition, target, number, epoch, incarnation from zerotail.doubt order by channel, number"
+_DECIDED = b"""
+select stage, partition, name, serial, digest, decision, extract(epoch from decided_at)::float8
+  from zerotail.poison join zerotail.producer using (producer) where decision <> ''
+"""
 _REPLAYED = "select coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0)::bigint"
 _WRITTEN = "select (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
 _ANSWERS: dict[Verdict, Literal["accepted", "repeat", "older-epoch", "gap"]] = {
@@ -89,7 +95,7 @@ def write_history(rehearsal: Rehearsal, attempts: Iterable[Attempt]) -> ChainedB
     clock = Clock()
     with session(rehearsal.database, Deadline.after(_PATIENCE_SECONDS)) as active:
         names = read_producers(active)
-        databases = [*_epochs(rehearsal, active, clock), *_doubts(active)]
+        databases = [*_epochs(rehearsal, active, clock), *_doubts(active), *_decisions(active, clock)]
         read = read_site(active, rehearsal.configuration(rehearsal.active), rehearsal.active, "active")
         other = _other_site(rehearsal, active, read)
     _write(rehearsal.history, "run", [*_declared(rehearsal, names), *_faults(rehearsal, clock)])
@@ -192,6 +198,19 @@ def _doubts(active: Connection) -> Iterator[DoubtListed]:
             number=EmissionNumber(number),
             epoch=Epoch(epoch),
             incarnation=Incarnation(incarnation),
+        )
+
+
+def _decisions(active: Connection, clock: Clock) -> Iterator[PoisonDecided]:
+    for stage, partition, producer, serial, digest, decision, at in active.execute(_DECIDED).fetchall():
+        yield PoisonDecided(
+            time=clock.at(at),
+            stage=StageName(stage),
+            producer=ProducerName(producer),
+            partition=PartitionNumber(partition),
+            serial=Serial(serial),
+            digest=bytes(digest).hex(),
+            decision=decision,
         )
 
 

@@ -4,15 +4,17 @@ losses      a site, a server, a disk, the standby is gone
 zombies     whoever was frozen goes on later
 operators   planned changes, interrupted ones, and two operators at once
 alarms      the watcher takes over by itself, rightly or not
+neighbours  clients and a receiver bring what nobody can take
 
 One site is active, the other waits warm; the business submits all the time. Nothing lost, nothing doubled and nothing
 out of order is allowed in any of them. A receiver without memory (R3) may leave doubts; each must be listed, and only
 a listed number may arrive once more or late.
 """
 
-from zerotail.drill.scenarios import alarms, losses, operators, zombies
+from zerotail.drill.scenarios import alarms, losses, neighbours, operators, zombies
 from zerotail.drill.scenarios.scenario import MESSAGES, Scenario
 
-SCENARIOS = {one.name: one for one in (*losses.SCENARIOS, *zombies.SCENARIOS, *operators.SCENARIOS, *alarms.SCENARIOS)}
+_ALL = (losses, zombies, operators, alarms, neighbours)
+SCENARIOS = {one.name: one for part in _ALL for one in part.SCENARIOS}
 
 __all__ = ["MESSAGES", "SCENARIOS", "Scenario"]
