@@ -166,6 +166,14 @@ def decode_value(encoded: bytes) -> Value:
     return _decode(encoded)
 
 
+class Interruption(BaseException):
+    """Ends somebody's code from outside, and is not taken for an error of that code."""
+
+
+NOT_ITS_OWN = (Interruption, KeyboardInterrupt)
+"""What comes up inside somebody's code and is not its own. Whatever else it raises is its fault, `SystemExit` too."""
+
+
 class FailedError(Exception):
     """The handler raised; `place` is that of the record among those that it was given."""
 
@@ -197,12 +205,14 @@ def apply_in_order(
                     said[lane].append(encoded)
                 else:
                     said[lane] = [encoded]
-    except Exception as error:
+    except NOT_ITS_OWN:
+        raise
+    except BaseException as error:
         raise FailedError(place, describe(error)) from error
     return said
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """An error of somebody's code in one line: what it is, what it says, and where it was raised."""
     steps = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(steps[-1].filename).name}:{steps[-1].lineno}" if steps else ""

@@ -29,6 +29,7 @@ PATIENCE_SECONDS = 180.0
 FLOWS = '''
 import os
 import signal
+import sys
 import time
 
 from zerotail import Emission, Given, Record, State
@@ -65,6 +66,16 @@ def harm(how: str | None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif how == "is slow":
         time.sleep(1.2)
+    elif how == "takes its time":
+        time.sleep(0.7)
+    elif how == "leaves":
+        sys.exit(3)
+    elif how == "is stubborn":
+        while True:
+            try:
+                time.sleep(3600)
+            except Exception:
+                pass
 
 
 def doubled(value: bytes) -> bytes:
@@ -74,6 +85,8 @@ def doubled(value: bytes) -> bytes:
 def picky(value: bytes) -> bytes:
     if b"no record" in value:
         raise ValueError("no record can be made of this")
+    if b"the door " in value:
+        harm(value.split(b"the door ")[1].split(b'"')[0].decode())
     return value.replace(b"huge", b"x" * 2_000_000)
 '''
 _INSERT = """

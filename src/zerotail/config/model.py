@@ -75,6 +75,8 @@ class Producer(Part):
     """The topic that it writes to."""
     transform: field.ObjectPath | None = None
     """Function from an instruction to a record's value, as module:name. Without it, the value itself."""
+    transform_timeout: Annotated[field.Duration, Field(ge=timedelta(milliseconds=100))] = timedelta(seconds=1)
+    """How long it may be at one row."""
     source: Literal["table", "spool"] = "table"
     """Where instructions come from: a table of the database, or a queue on the disk of a service that drains it."""
     table: field.TableName | None = None

@@ -21,7 +21,7 @@ from zerotail.core.head import Head, Hint, Segment
 from zerotail.core.identity import Position, ProducerNumber, Serial
 from zerotail.core.poison import Decided, Decision, RecordName, Remedy
 from zerotail.core.record import digest_of, digests_of
-from zerotail.handler import FailedError, Handler, Record, State, apply_in_order, decode_value, describe
+from zerotail.handler import NOT_ITS_OWN, FailedError, Handler, Record, State, apply_in_order, decode_value, describe
 from zerotail.ports import Batch
 
 
@@ -131,7 +131,9 @@ def open_order(handler: Handler, first: Position, order: Order) -> Opened:
             record = Record(producer, serial, Position(first + place), decode_value(value))
             keys.append(handler.keys(record))
             records.append(record)
-    except Exception as error:
+    except NOT_ITS_OWN:
+        raise
+    except BaseException as error:
         raise SpoiledError(place, describe(error)) from error
     return Opened(order, records, keys, _needed(first, records, keys))
 

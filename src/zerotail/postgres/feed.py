@@ -200,6 +200,17 @@ def request_again(connection: Connection, effect: RequestAgain) -> Done:
     return Done(read_position(connection))
 
 
+def send_again(connection: Connection, producer: ProducerNumber, partition: PartitionNumber, serial: Serial) -> Done:
+    """Let a producer begin again where the stage stands: a row of its own was tried apart from the others."""
+    require_own_timeline(connection)
+    connection.execute(
+        b"insert into zerotail.request as known values (%s, %s, 1, %s) on conflict (producer, partition) "
+        b"do update set number = known.number + 1, serial = excluded.serial",
+        (producer, partition, serial),
+    )
+    return Done(read_position(connection))
+
+
 @dataclass(frozen=True, slots=True)
 class FeedPlace:
     """How far the consumer of one producer and partition has come, and the last request to send again."""

@@ -29,6 +29,8 @@ class ProducerPart:
     transform: Transform | None
     numbered: bool
     """Whether zerotail numbers its rows."""
+    transform_seconds: float = 1.0
+    """So long may its transform be at one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ def _producer(configuration: Configuration, name: ProducerName) -> ProducerPart:
     transform = None if settings.transform is None else load_object(settings.transform, f"producer {name}")
     if transform is not None and not callable(transform):
         raise Misused(f"the transform {settings.transform} of producer {name} is no function.", code="ZT116")
-    return ProducerPart(name, settings.topic, transform, settings.serials == "numbered")
+    seconds = settings.transform_timeout.total_seconds()
+    return ProducerPart(name, settings.topic, transform, settings.serials == "numbered", seconds)
 
 
 def _stage(configuration: Configuration, name: StageName) -> StagePart:

@@ -13,25 +13,16 @@ alone. One thread of the driver gives the orders.
 
 from __future__ import annotations
 
-import ctypes
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, MutableMapping
-from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Thread
-from typing import Any
-
-from pyspark import cloudpickle
 
 from zerotail.core.identity import PartitionNumber
 from zerotail.core.poison import Poison
 from zerotail.flow.stage import Place, Taken
 from zerotail.ports import Done, RecordPoison, Unreachable
 from zerotail.spark.alone_worker import Begun, Finished, Job, Order
+from zerotail.spark.own_process import GONE, OwnProcess
 from zerotail.spark.results import unpack_outcome
 from zerotail.wiring import SiteAdapters
 
@@ -41,8 +32,6 @@ _GROWS, _SHRINKS = 4, 32
 _DEATHS = 2
 """Of one record alone, before it is believed to be the reason."""
 _IDLE_SECONDS = 0.05
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
 
 Note = Callable[[PartitionNumber, Taken], None]
 
@@ -63,7 +52,7 @@ class Alone:
         self._note = note
         self._may_take = may_take
         self._stop = Event()
-        self._worker: subprocess.Popen[bytes] | None = None
+        self._worker: OwnProcess | None = None
         self._over = False
         self._hint = places[self._partition].head.hint
         self._limit = _FIRST_LIMIT
@@ -100,10 +89,10 @@ class Alone:
         begun: Begun | None = None
         try:
             worker = self._started()
-            _tell(worker, Order(place, self._hint, self._limit))
-            begun = _hear(worker)
-            finished: Finished = _hear(worker)
-        except (EOFError, OSError, pickle.UnpicklingError):
+            worker.tell(Order(place, self._hint, self._limit))
+            begun = worker.hear()
+            finished: Finished = worker.hear()
+        except GONE:
             if not self._stop.is_set():
                 self._has_died(place, begun)
             return
@@ -147,47 +136,13 @@ class Alone:
         self._places[self._partition] = replace(place, head=taken.head, stopped=taken.stopped)
         self._note(self._partition, taken)
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> OwnProcess:
         if self._worker is None:
-            command = [sys.executable, "-c", "from zerotail.spark.alone_worker import main; main()"]
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            self._worker = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - one call to the kernel
-            )
-            _tell(self._worker, self._job)
+            self._worker = OwnProcess("zerotail.spark.alone_worker")
+            self._worker.tell(self._job)
         return self._worker
 
     def _end_worker(self) -> str:
         """How it ended."""
         worker, self._worker = self._worker, None
-        if worker is None:
-            return "it did not come up"
-        for pipe in (worker.stdin, worker.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        try:
-            code = worker.wait(1.0)
-        except subprocess.TimeoutExpired:
-            worker.kill()
-            code = worker.wait()
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-
-def _tell(worker: subprocess.Popen[bytes], what: Job | Order) -> None:
-    assert worker.stdin is not None  # noqa: S101 - it is a pipe
-    worker.stdin.write(cloudpickle.dumps(what))  # type: ignore[no-untyped-call]
-    worker.stdin.flush()
-
-
-def _hear(worker: subprocess.Popen[bytes]) -> Any:
-    assert worker.stdout is not None  # noqa: S101 - it is a pipe
-    return pickle.load(worker.stdout)  # noqa: S301 - from the process that we started
-
-
-def _end_with_parent() -> None:
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        return "it did not come up" if worker is None else worker.end()

@@ -6,7 +6,6 @@ to standard error.
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from zerotail.core.poison import RecordName
 from zerotail.errors import ZerotailError
 from zerotail.flow.stage import Place, Stage, take_batch
 from zerotail.ports import HintLost, Polled, PollRecords
+from zerotail.spark.own_process import answers_to_the_starter
 from zerotail.spark.patience import HandlerTimeoutError, run_within
 from zerotail.spark.results import Outcome, pack_outcome
 from zerotail.wiring import AdapterSettings, SiteAdapters
@@ -63,8 +63,7 @@ class Finished:
 
 def main() -> None:
     """Answer orders until nobody gives any."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    answers = answers_to_the_starter()
     orders = sys.stdin.buffer
     job: Job = pickle.load(orders)  # noqa: S301 - from the process that started this one
     adapters = SiteAdapters(job.settings)

@@ -44,7 +44,8 @@ from zerotail.postgres.transaction import Session
 from zerotail.running.parts import Parts, StagePart
 from zerotail.running.prepare import adapter_settings, prepare
 from zerotail.spark.application import open_session
-from zerotail.spark.producer_query import Route, read_instructions
+from zerotail.spark.producer_query import read_instructions
+from zerotail.spark.row_sender import Route
 
 NUMBER_KEY = "last number"
 _NEVER_SECONDS = 1e9

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from zerotail.config import Configuration
 from zerotail.core.epoch import works_at
-from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName
+from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName, TopicName
 from zerotail.errors import ZerotailError
 from zerotail.ports import End, Standing
 from zerotail.postgres.lineage import read_standing
@@ -17,7 +17,9 @@ from zerotail.postgres.transaction import Session
 from zerotail.running.parts import ProducerPart
 from zerotail.running.prepare import WAITING, adapter_settings, prepare_or_wait
 from zerotail.running.report import Say
-from zerotail.spark.producer_query import Route, read_instructions, start_producer_query
+from zerotail.spark.door import Door
+from zerotail.spark.producer_query import read_instructions, start_producer_query
+from zerotail.spark.row_sender import Route
 
 _ROLE: Final = "producer"
 
@@ -44,6 +46,7 @@ class RunningProducers:
         self._database = Session(self._settings.dsn, "zerotail producers")
         self._names: dict[ProducerNumber, str] = {}
         self._waiting = standby
+        self._door = Door(self._note, self._wait)
 
     @property
     def name(self) -> str:
@@ -57,13 +60,12 @@ class RunningProducers:
 
     def start(self, checkpoint: str) -> StreamingQuery:
         """Send from wherever the stages' vectors say."""
+        self._door.close()
+        self._door = Door(self._note, self._wait)
         prepared, live = prepare_or_wait(self._configuration, self._site, waiting=self._waiting)
         self._waiting &= not live
         self._names = {prepared.numbers[part.name]: part.name for part in self._parts}
-        routes = {
-            prepared.numbers[part.name]: Route(part.name, prepared.topics[part.topic], part.transform, part.numbered)
-            for part in self._parts
-        }
+        routes = {prepared.numbers[part.name]: _route(part, prepared.topics[part.topic]) for part in self._parts}
         resend_after = min(
             self._configuration.producers[part.name].resend_after.total_seconds() for part in self._parts
         )
@@ -77,7 +79,7 @@ class RunningProducers:
             owed={name: int(stage.owed) for name, stage in self._configuration.stages.items()},
             standby=self._waiting,
         )
-        query = start_producer_query(ranges, self._settings.dsn, self._settings.kafka, routes, checkpoint, self._note)
+        query = start_producer_query(ranges, self._settings.dsn, self._settings.kafka, routes, checkpoint, self._door)
         for part in self._parts:
             self._say(_ROLE, part.name, None, *(("waiting", WAITING) if self._waiting else ("working",)))
         return query
@@ -102,9 +104,17 @@ class RunningProducers:
             self._say(_ROLE, part.name, None, "waiting", reason)
 
     def close(self) -> None:
-        """Give back the session."""
+        """Give back the session, and end what is tried apart from the others."""
+        self._door.close()
         self._database.close()
 
     def _note(self, producer: ProducerNumber, partition: PartitionNumber, sent: int, stopped: str) -> None:
         self._waiting = False
         self._say(_ROLE, self._names[producer], partition, "stopped" if stopped else "working", stopped, sent=sent)
+
+    def _wait(self, producer: ProducerNumber, partition: PartitionNumber, reason: str) -> None:
+        self._say(_ROLE, self._names[producer], partition, "waiting", reason)
+
+
+def _route(part: ProducerPart, topic: TopicName) -> Route:
+    return Route(part.name, topic, part.transform, part.numbered, part.transform_seconds)

@@ -35,6 +35,7 @@ from zerotail.spark.patience import SlowError, run_within
 from zerotail.spark.reader_options import reader_options
 from zerotail.spark.results import Outcome, Slow, pack_outcome, unpack_outcome
 from zerotail.spark.strange import has_news, sift, stop_at
+from zerotail.spark.task_errors import WORKER_DIED
 from zerotail.spark.worker import settle_worker
 from zerotail.wiring import AdapterSettings, run_to_end, shared_adapters
 
@@ -74,7 +75,6 @@ class NewPartitionError(Exception):
     """The topic has a partition that the query did not know when it was started."""
 
 
-_WORKER_DIED = "Python worker exited unexpectedly"
 Note = Callable[[PartitionNumber, Taken], None]
 
 
@@ -163,7 +163,7 @@ def _carry_out(batch: DataFrame, work: Work, partitions: Iterable[PartitionNumbe
     try:
         yield from batch.mapInArrow(work, _RESULT).collect()
     except Exception as error:
-        if _WORKER_DIED not in str(error):
+        if WORKER_DIED not in str(error):
             raise
     else:
         return
@@ -171,7 +171,7 @@ def _carry_out(batch: DataFrame, work: Work, partitions: Iterable[PartitionNumbe
         try:
             yield from batch.where(f"partition = {partition}").mapInArrow(work, _RESULT).collect()
         except Exception as error:
-            if _WORKER_DIED not in str(error):
+            if WORKER_DIED not in str(error):
                 raise
             alone.send(partition, "a worker died of it")
 

@@ -17,6 +17,8 @@ from pyspark.errors import PySparkException
 from zerotail.errors import Broken, Misused, Refused, Unavailable, Unfinished, ZerotailError
 
 T = TypeVar("T")
+WORKER_DIED = "Python worker exited unexpectedly"
+"""What Spark says of a task whose process is gone."""
 _KINDS = {kind.__name__: kind for kind in (Misused, Refused, Unavailable, Unfinished, Broken)}
 _TOLD = re.compile(r"\[\[zerotail (.*?)\]\]", re.DOTALL)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from support.command import call
 from support.running import Running
 
-pytestmark = pytest.mark.servers
-
 SECONDS = 5.0
 """Within which a row that stops its producer is listed."""
+COUNT, WAIT = 200, 1.0
+"""So many rows of each other producer and partition, and so much longer may they take on a busy machine."""
 
 
+@pytest.mark.servers
 def test_a_row_that_no_record_can_be_made_of_stops_its_producer_and_partition_only(
     system: Running, tmp_path: Path
 ) -> None:
@@ -50,6 +52,7 @@ def test_a_row_that_no_record_can_be_made_of_stops_its_producer_and_partition_on
     assert call("poison", "list", "--config", str(system.config), "--site", "east").code == 0
 
 
+@pytest.mark.servers
 def test_what_was_decided_at_the_door_is_read_back_alike_whatever_the_transform_takes_by_then(
     system: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +71,57 @@ def test_what_was_decided_at_the_door_is_read_back_alike_whatever_the_transform_
         assert call("journal", "verify", *stage).code == 0
     finally:
         code.write_text(whole)
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        pytest.param(
+            "hangs", "TransformTimeoutError: the transform was at this row for more than 1 s", marks=pytest.mark.servers
+        ),
+        pytest.param("exits", "the process of its transform dies of it: exit code 3", marks=pytest.mark.servers),
+        pytest.param("leaves", "the transform cannot take it: SystemExit: 3", marks=pytest.mark.servers),
+        pytest.param("is killed", "the process of its transform dies of it: signal SIGKILL", marks=pytest.mark.nightly),
+        pytest.param("is deaf", "the process of its transform dies of it: exit code 1", marks=pytest.mark.nightly),
+        pytest.param("is stubborn", "TransformTimeoutError", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_row_that_its_transform_does_not_survive_stops_its_producer_and_partition_only(
+    system: Running, harm: str, reason: str
+) -> None:
+    usual = _seconds_for_others(system)
+    before = _vectors(system)
+    row = {"account": "a", "amount": 1, "why": f"the door {harm}"}
+    serial = system.insert_value("cards", 0, json.dumps(row).encode())
+    meanwhile = _seconds_for_others(system)
+    one = _listed(system, serial)
+    assert reason in one["reason"]
+    assert _seconds_until_listed(system, serial) < SECONDS + 3 * usual
+    assert meanwhile < usual + 3 * WAIT, (usual, meanwhile)
+    assert _vectors(system)["cards", 0] == before["cards", 0] == serial - 1
+    afterwards = _seconds_for_others(system)
+    assert afterwards < usual + WAIT, (usual, afterwards)
+    assert _decide(system, "skip", one) == 0
+    system.skipped += 1
+    system.wait_until_all_arrived()
+    system.require_exactly_once()
+
+
+@pytest.mark.nightly
+def test_a_row_at_which_its_transform_only_takes_its_time_is_sent(system: Running) -> None:
+    value = json.dumps({"account": "a", "amount": 1, "why": "the door takes its time"}).encode()
+    system.insert_value("cards", 0, value)
+    system.insert(100)
+    system.wait_until_all_arrived()
+    system.require_exactly_once()
+
+
+def _seconds_for_others(system: Running) -> float:
+    """Within which all others take so many rows."""
+    before, began = _vectors(system), time.monotonic()
+    system.insert(COUNT)
+    system.wait("all others go on", lambda: _others_took(system, before, COUNT), 20)
+    return time.monotonic() - began
 
 
 def _listed(system: Running, serial: int) -> dict[str, Any]:
