@@ -119,6 +119,17 @@ def pace_of_lanes(rehearsal: Rehearsal, without: int) -> float:
     return _per_second(lambda: sum(one.accepted for one in rehearsal.totals() if one.partition != without))
 
 
+def accepted_on(rehearsal: Rehearsal, partition: int) -> int:
+    """Messages that the receiver has accepted on one lane."""
+    return sum(one.accepted for one in rehearsal.totals() if one.partition == partition)
+
+
+def wait_for_lane(rehearsal: Rehearsal, partition: int) -> None:
+    """Return when a lane goes on."""
+    before = accepted_on(rehearsal, partition)
+    wait_until("the lane goes on", lambda: accepted_on(rehearsal, partition) > before, Deadline.after(PATIENCE_SECONDS))
+
+
 def _per_second(counted: Callable[[], int]) -> float:
     before, began = counted(), time.monotonic()
     time.sleep(_PACE_SECONDS)

@@ -7,6 +7,7 @@ then has a recorder of its own there; anywhere else nothing is recorded.
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from zerotail.drill.history import Released
 from zerotail.drill.recording import HistoryWriter
 from zerotail.ports import ClaimAtReceiver, SendEmissions
 
+_STARTS = count(1)
 HISTORY_VARIABLE = "ZEROTAIL_LAB_HISTORY"
 
 
@@ -26,7 +28,9 @@ class WitnessedReceiver:
     def __init__(self, receiver: Receiver, folder: Path, site: SiteName, lane: Lane) -> None:
         self._receiver = receiver
         self._site = site
-        self._writer = HistoryWriter(folder, f"sender-{site}-{os.getpid()}-{lane.channel}-{lane.partition}")
+        # A lane that had stopped is opened again, by the same process.
+        start = f"{lane.channel}-{lane.partition}-{next(_STARTS)}"
+        self._writer = HistoryWriter(folder, f"sender-{site}-{os.getpid()}-{start}")
 
     def claim(self, effect: ClaimAtReceiver) -> ClaimAnswer:
         """As the receiver answers."""

@@ -74,3 +74,13 @@ def test_the_receivers_own_answers_come_through(tmp_path: Path) -> None:
     assert witnessed.claim(ClaimAtReceiver(LANE, Epoch(256), Incarnation(4))) == Unreachable()
     assert witnessed.send(sent(1, [b"a"], Release(ASKER, Lsn(1), ANSWER))) == Accepted(EmissionNumber(1))
     witnessed.close()
+
+
+def test_a_lane_that_is_opened_again_by_the_same_process_goes_on_in_a_file_of_its_own(tmp_path: Path) -> None:
+    for first in (1, 2):
+        witnessed = WitnessedReceiver(Outside(tmp_path), tmp_path, SiteName("east"), LANE)
+        witnessed.send(sent(first, [b"a"], Release(ASKER, Lsn(800), ANSWER)))
+        witnessed.close()
+    history = read_history(tmp_path)
+    assert [int(one.through) for one in history.events if isinstance(one, Released)] == [1, 2]
+    assert not history.damaged

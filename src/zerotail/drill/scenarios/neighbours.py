@@ -14,8 +14,8 @@ from zerotail.drill.scenarios.scenario import MESSAGES, Scenario
 from zerotail.lab.receiver.rudeness import Rudeness
 from zerotail.status.observation import observe_status
 
-_KEEPS = 0.5
-"""Of the usual pace, on a machine that everything shares."""
+_KEEPS = 0.25
+"""Of the usual pace, on a machine that everything shares; who waits for somebody else's trouble does nothing."""
 _REPAIRED = b'{"id":"repaired","account":"a0001","amount":1}'
 
 
@@ -74,7 +74,8 @@ def _rude_receiver(rehearsal: Rehearsal) -> None:
         bad_input.be_polite(rehearsal, fault)
         if how == "ahead":
             bad_input.resume_lane(rehearsal, lane)
-        rehearsal.wait_for_new(MESSAGES)
+        bad_input.wait_for_lane(rehearsal, lane)
+    rehearsal.wait_for_new(MESSAGES)
     rehearsal.promise("the sender is the same process all the time", _senders(running) == sender)
     rude = bad_input.be_rude(rehearsal, "redirect", lane)
     lost = blows.kill_site(rehearsal, site)
