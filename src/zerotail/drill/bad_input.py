@@ -34,6 +34,7 @@ _FOUND = """
 select extract(epoch from max(found_at - submitted_at))::float8
   from zerotail.poison join zerotail.instruction using (producer, partition, serial) where id = any(%s)
 """
+_OF_A_RECEIVER = ("the receiver", "in doubt")
 Place = tuple[str, int]
 
 
@@ -162,14 +163,14 @@ def be_polite(rehearsal: Rehearsal, fault: Fault) -> None:
 
 
 def lane_says(rehearsal: Rehearsal, partition: int) -> str:
-    """Why the sender of a lane waits or has stopped, by its own words in the database; empty while it works."""
+    """What the sender of a lane says of its receiver, by its own words in the database; empty while it has none."""
     query = (
         "select doing, reason from zerotail.process where role = 'emitter' and name = %s and partition = %s "
         "and site = %s"
     )
     with session(rehearsal.database, Deadline.after(PATIENCE_SECONDS)) as connection:
         row = connection.execute(query.encode(), (CHANNEL, partition, rehearsal.active)).fetchone()
-    return "" if row is None or row[0] == "working" else f"{row[0]}: {row[1]}"
+    return "" if row is None or not any(word in row[1] for word in _OF_A_RECEIVER) else f"{row[0]}: {row[1]}"
 
 
 def resume_lane(rehearsal: Rehearsal, partition: int) -> None:

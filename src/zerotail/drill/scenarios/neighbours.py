@@ -14,7 +14,7 @@ from zerotail.drill.scenarios.scenario import MESSAGES, Scenario
 from zerotail.lab.receiver.rudeness import Rudeness
 from zerotail.status.observation import observe_status
 
-_KEEPS = 0.25
+_KEEPS = 0.1
 """Of the usual pace, on a machine that everything shares; who waits for somebody else's trouble does nothing."""
 _REPAIRED = b'{"id":"repaired","account":"a0001","amount":1}'
 
