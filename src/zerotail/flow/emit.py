@@ -28,6 +28,7 @@ from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, Lsn, Site
 from zerotail.core.receiver import Doubt, DoubtPolicy, ReceiverClass, Resume, Welcome
 from zerotail.errors import Broken
 from zerotail.flow.gate import pass_gate
+from zerotail.handler import printable
 from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
@@ -280,13 +281,17 @@ def _is_replaced(sender: Sender, claim: Claim, answer: Superseded) -> Story[bool
 def _because(what: str, answer: object) -> str:
     """With the reason, if one was given; it is somebody else's text."""
     reason = getattr(answer, "reason", "")
-    said = " ".join(str(reason).split())[:_MOST_REASON]
+    said = printable(" ".join(str(reason).split()))[:_MOST_REASON]
     return f"{what}: {said}" if said else what
 
 
 def of_another_installation(lane: Lane, answer: OtherInstallation) -> Broken:
     """What is said where a receiver has met another installation."""
-    who = f"installation {answer.installation}" if answer.installation else "an installation without an identity"
+    who = (
+        f"installation {printable(answer.installation)[:_MOST_REASON]}"
+        if answer.installation
+        else "an installation without an identity"
+    )
     return Broken(
         f"the receiver of {lane.channel} has messages of {who} on partition {lane.partition}, and takes none of ours",
         code="ZT607",

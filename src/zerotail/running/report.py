@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Protocol, Self
 
 from zerotail.core.identity import PartitionNumber, SiteName
+from zerotail.handler import printable
 from zerotail.ports import Indefinite, Refused, Unreachable
 from zerotail.postgres.process import Doing, Report, Role, write_reports
 from zerotail.postgres.transaction import Session
@@ -158,7 +159,7 @@ class Reporter:
             partition,
             *process,
             word.doing,
-            word.reason,
+            printable(word.reason),  # it may be somebody else's text, and one that cannot be stored would silence all
             for_seconds,
             {**word.counters, **word.measures},
         )

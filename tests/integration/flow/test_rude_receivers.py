@@ -8,6 +8,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
+from typing import get_args
 
 import pytest
 from psycopg.conninfo import make_conninfo
@@ -19,6 +20,7 @@ from zerotail.core.emission import Lane
 from zerotail.deadline import Deadline
 from zerotail.lab.database import dsn
 from zerotail.lab.layout import Layout
+from zerotail.lab.receiver.rudeness import Rudeness
 from zerotail.postgres.connection import session
 from zerotail.postgres.lane_stop import read_stops
 from zerotail.postgres.owed import read_backlogs
@@ -59,6 +61,9 @@ class Rude:
 
             def do_older(self) -> None:
                 self._say(409, b'{"error":"older","highest":{"epoch":256,"incarnation":1000000}}')
+
+            def do_strange(self) -> None:
+                self.wfile.write(b"HTTP\x00/1.1 \xff\x1b[31m nothing\r\n\r\n")
 
             def do_silent(self) -> None:
                 rude.stop.wait(60)
@@ -192,6 +197,17 @@ def test_an_answer_without_an_end_costs_neither_the_process_nor_its_memory(
     assert process.poll() is None
 
 
+def test_an_answer_that_no_text_can_hold_is_told_all_the_same_and_silences_nobody(
+    emitting: Callable[..., Emitting], rude: Rude
+) -> None:
+    one = emitting("http-R1", "postgres-R1", http_R1={"url": rude.url("strange")})
+    one.start()
+    one.owe(values(1, 40))
+    wait_for("the other one goes on", lambda: acknowledged(one)["postgres-R1"] == 40, seconds=30)
+    wait_for("it says why", lambda: "HTTP\\u0000/1.1" in said(one).get("http-R1", ("", ""))[1], seconds=30)
+    assert said(one)["postgres-R1"][0] in ("working", "waiting")
+
+
 def test_a_lane_that_met_another_history_stays_where_it_is_until_somebody_decides(
     emitting: Callable[..., Emitting], rude: Rude, lab: Layout
 ) -> None:
@@ -229,3 +245,25 @@ def test_a_lane_that_met_another_history_stays_where_it_is_until_somebody_decide
     assert (again.code, again.answer("error")["code"]) == (3, "ZT606")
     assert Lane(one.channels[0], one.partition) in one.given
     assert process.poll() is None
+
+
+def test_a_lane_whose_receiver_is_mended_goes_on_when_somebody_says_so(
+    emitting: Callable[..., Emitting], judge: Judge, lab: Layout
+) -> None:
+    one = emitting("http-R2")
+    one.start()
+    one.owe(values(1, 40))
+    wait_for("it sends", lambda: acknowledged(one)["http-R2"] == 40, seconds=30)
+    for how in get_args(Rudeness)[1:]:
+        judge.control.misbehave(rudeness=how, rude_to=one.partition, deadline=Deadline.after(10))
+        before = acknowledged(one)["http-R2"]
+        one.owe(values(before + 1, 10))
+        wait_for("it says why", lambda: said(one).get("http-R2", ("", ""))[0] in ("waiting", "stopped"), seconds=30)
+        if how == "ahead":
+            wait_for("it stops", lambda: said(one)["http-R2"][0] == "stopped", seconds=30)
+        judge.control.behave(deadline=Deadline.after(10))
+        if how == "ahead":
+            lane = ("--channel", "http-R2", "--partition", str(one.partition))
+            primary = dsn(lab.database("east"))
+            assert call("emissions", "resume", *lane, "--by", "anna", "--dsn", primary).code == 0
+        wait_for(f"{how}: it goes on", lambda: acknowledged(one)["http-R2"] == before + 10, seconds=30)  # noqa: B023
