@@ -17,7 +17,7 @@ demo: setup      ## two real sites on this machine, one of them lost
 	@$(BIN)/zerotail demo
 
 test: check      ## everything that a change must pass, with real servers
-	@$(BIN)/python -m pytest -n 2 --durations 40 -m "fast or servers"
+	@$(BIN)/python -m pytest -n 3 --durations 40 -m "fast or servers"
 
 test-fast: setup ## what starts no servers, in under 3 minutes
 	@$(BIN)/python -m pytest -n 2 --durations 40 -m fast

@@ -1,8 +1,9 @@
 """Two lanes side by side: in one the tests that start servers, module by module, in the other all that start none.
 
-Tests with servers mostly wait, those without mostly compute; one of each fills two cores. The worker that has nothing
-left in its own lane helps in the other one, from its far end. What takes longest goes first, by the seconds that a run
-was seen to take (`tests/durations.json`; `ZT_TEST_DURATIONS=1` writes it anew), so that the lanes end together.
+Tests with servers wait for half of their time, those without only compute; two workers for the first and one for the
+others keep two cores busy. Each has servers of its own. A worker that has nothing left in its own lane helps in the
+other one, from its far end. What takes longest goes first, by the seconds that a run was seen to take
+(`tests/durations.json`; `ZT_TEST_DURATIONS=1` writes it anew), so that the lanes end together.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from xdist.workermanage import WorkerController
 SERVERS = "tests/integration/"
 SHARED = ("tests/integration/running/faults",)
 """Folders whose tests share a running system: one unit of work."""
-FIRST_WORKER = "gw0"
+QUICK_WORKER = "gw0"
 ROOT = Path(__file__).parents[2]
 DURATIONS = ROOT / "tests" / "durations.json"
 
@@ -39,7 +40,7 @@ def unit_of(nodeid: str) -> str:
 
 
 class Lanes(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives the first worker what needs servers, the others what needs none."""
+    """Gives the first worker what needs no servers, the others what needs them."""
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
@@ -63,7 +64,7 @@ class Lanes(LoadScopeScheduling):  # type: ignore[misc]
         return died_at
 
     def _next_for(self, node: WorkerController) -> str:
-        has_servers = node.gateway.id == FIRST_WORKER
+        has_servers = node.gateway.id != QUICK_WORKER
         own = [unit for unit in self.workqueue if unit.startswith(SERVERS) == has_servers]
         chosen: str = max(own, key=seconds_of) if own else min(self.workqueue, key=seconds_of)
         return chosen
