@@ -19,16 +19,30 @@ from zerotail.errors import Misused
 
 _OURS = Path(__file__).parent
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_beside: set[str] = set()
+"""The folders of configurations whose code can be imported."""
 
 
 def find_code_beside(file: str | Path) -> None:
     """Let the code beside a configuration file be imported, here and in Spark's workers."""
     folder = str(Path(file).resolve().parent)
+    _forget_what_is_gone()
+    _beside.add(folder)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if folder not in known:
         os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, known)])
+
+
+def _forget_what_is_gone() -> None:
+    """Drop the modules of folders that were taken down: the next drill of a series has code of the same names."""
+    for folder in [one for one in _beside if not Path(one).is_dir()]:
+        _beside.remove(folder)
+        sys.path[:] = [one for one in sys.path if one != folder]
+        for name, module in list(sys.modules.items()):
+            if Path(getattr(module, "__file__", None) or ".").is_relative_to(folder):
+                del sys.modules[name]
 
 
 def load_object(path: str, whose: str) -> Any:

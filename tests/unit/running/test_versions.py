@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,3 +100,18 @@ def test_what_the_user_says_counts_instead_of_a_digest(shop: Shop) -> None:
     assert version_of(handler, [transform]) == f"7+{digest}"
     transform.version = "b"
     assert version_of(handler, [transform]) == "7+b"
+
+
+def test_code_of_a_folder_that_is_gone_is_forgotten_when_another_one_takes_its_name(shop: Shop, tmp_path: Path) -> None:
+    gone, there = tmp_path / "gone", tmp_path / "there"
+    for folder, amount in ((gone, 1), (there, 2)):
+        folder.mkdir()
+        (folder / "shop_drill.py").write_text(f"def amount():\n    return {amount}\n")
+    find_code_beside(gone / "zerotail.yaml")
+    assert load_object("shop_drill:amount", "a test")() == 1
+    shutil.rmtree(gone)
+    find_code_beside(there / "zerotail.yaml")
+    amount = load_object("shop_drill:amount", "a test")
+    assert amount() == 2
+    assert digest_of_code([amount])
+    assert str(gone) not in sys.path
