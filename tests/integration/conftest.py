@@ -52,9 +52,9 @@ def judge(judge_process: Judge) -> Iterator[Judge]:
     judge_process.control.behave(deadline=Deadline.after(10))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def servers_outside(warm_lab: Layout) -> Layout:
-    """Kafka and PostgreSQL of the outside."""
+    """Kafka and PostgreSQL of the outside, which tests of another module may have ended."""
     start_servers(warm_lab)
     return warm_lab
 

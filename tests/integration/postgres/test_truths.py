@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
+from support.healing import verify_life
 from support.output import wait_for_line
 from support.pair import INSERT, PATIENCE_SECONDS, Pair, control_session, next_number
 from zerotail.deadline import Deadline, wait_until
@@ -172,6 +173,7 @@ def test_a_restarted_primary_shows_rows_that_the_other_site_lacks(pair: Pair, fr
             restarted = Pair(pair.layout, control)
             assert restarted.visible_on_primary(commit.number)
             Frozen(restarted, frozen.wholly).check_gate_says_no(commit.number)
+    verify_life(pair.layout)
     with control_session(pair.layout) as control:
         check_gate_follows_the_standby(Pair(pair.layout, control), commit.number)
 
