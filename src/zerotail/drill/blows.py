@@ -107,6 +107,19 @@ def kill_part(rehearsal: Rehearsal, part: str) -> FaultReport:
 
 
 @blow
+def freeze_database(rehearsal: Rehearsal, site: str) -> FaultReport:
+    """The database's host says nothing any more: its connections are there, are acknowledged, and never answered."""
+    report = stop_target(rehearsal.layout, f"{site}.postgres")
+    return FaultReport("database-vanished", site, report.bit, report.evidence)
+
+
+def thaw_database(rehearsal: Rehearsal, fault: Fault) -> None:
+    """The database is back, and does not know that it was away."""
+    report = continue_target(rehearsal.layout, f"{fault.report.target}.postgres")
+    rehearsal.healed(fault, f"the database of {fault.report.target} is back: {'; '.join(report.evidence)}")
+
+
+@blow
 def lose_broker(rehearsal: Rehearsal, site: str, *, empty: bool) -> FaultReport:
     """The Kafka of a site is killed; with `empty` its disk is gone as well."""
     report = kill_target(rehearsal.layout, f"{site}.kafka")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from functools import partial
 
@@ -9,9 +10,15 @@ from zerotail.core.identity import SiteName
 from zerotail.drill import blows
 from zerotail.drill.acts import bring_back, hand_over, refusal_of_rejoin, refusal_of_takeover, rejoin, take_over
 from zerotail.drill.rehearsal import Rehearsal
+from zerotail.drill.running import EMITTER, FLOW, part_of
 from zerotail.drill.scenarios.scenario import MESSAGES, Scenario, is_exposed
+from zerotail.lab.connections import connections_to, have_given_up
 from zerotail.lab.rollback import keep_snapshot
 from zerotail.operate.takeover import Statements
+
+NOTICED_SECONDS = 15.0
+"""A host that says nothing any more is noticed in this time."""
+_LOOK_SECONDS = 0.1
 
 
 def _site_loss(rehearsal: Rehearsal) -> None:
@@ -113,6 +120,27 @@ def _snapshot_rollback(rehearsal: Rehearsal) -> None:
     rehearsal.processes[site].change_role()
     rejoin(rehearsal, site)
     rehearsal.healed(fault, f"{site} is the standby, with everything")
+
+
+def _vanished_host(rehearsal: Rehearsal) -> None:
+    site = rehearsal.active
+    port, running = rehearsal.layout.database(site).port, rehearsal.processes[site]
+    rehearsal.wait_for_new(MESSAGES)
+    at_work = {pid: part for pid in running.members() if (part := part_of(pid)) in (EMITTER, FLOW)}
+    before = connections_to(port, at_work)
+    fault, began = blows.freeze_database(rehearsal, site), time.monotonic()
+    noticed: dict[int, float] = {}
+    while set(noticed) < set(before) and time.monotonic() - began < NOTICED_SECONDS:
+        for pid in have_given_up(before, connections_to(port, at_work)):
+            noticed.setdefault(pid, time.monotonic() - began)
+        time.sleep(_LOOK_SECONDS)
+    told = ", ".join(f"{at_work[pid]} after {noticed[pid]:.1f} s" for pid in sorted(noticed)) or "nobody"
+    everybody = {at_work[pid] for pid in noticed} == {EMITTER, FLOW} and set(noticed) == set(before)
+    rehearsal.promise(f"every process notices within {NOTICED_SECONDS:g} s ({told})", everybody)
+    rehearsal.promise("nothing leaves meanwhile", rehearsal.falls_silent())
+    blows.thaw_database(rehearsal, fault)
+    rehearsal.wait_for_new(MESSAGES)
+    rehearsal.promise("all of them went on, and none was started anew", set(running.members()) >= set(at_work))
 
 
 def _answers_lost(rehearsal: Rehearsal) -> None:
@@ -245,6 +273,12 @@ SCENARIOS = (
         "the database of the active site comes back as a snapshot of its storage; the other site takes over",
         _snapshot_rollback,
         ("storage-rolled-back",),
+    ),
+    Scenario(
+        "vanished-host",
+        "the database of the active site says nothing any more and comes back: everybody notices, and goes on",
+        _vanished_host,
+        ("database-vanished",),
     ),
     Scenario(
         "disk-destroyed",
