@@ -29,6 +29,7 @@ LIMITS = (
     r"the \d+ (rules|about clients)",  # of the audit
     r"1\.25(?= times)",  # the goal of a restore
     r"\d GiB of (memory|disk)",  # that a lab wants
+    r"99 in 100",
 )
 """Numbers of prose that are no measurement."""
 
