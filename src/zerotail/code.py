@@ -56,9 +56,19 @@ def load_object(path: str, whose: str) -> Any:
         raise Misused(
             f"{path} of {whose} cannot be loaded: {type(error).__name__}: {error}.",
             code="ZT116",
-            tries=["put the module beside the configuration file, or on PYTHONPATH"],
+            tries=[_way_out(error, module)],
         ) from error
     return found
+
+
+def _way_out(error: Exception, module: str) -> str:
+    if isinstance(error, SyntaxError):
+        return f"correct {error.filename}, line {error.lineno}"
+    if isinstance(error, ModuleNotFoundError) and error.name != module:
+        return f"install {error.name}, which {module} imports, or put it beside the configuration file"
+    if isinstance(error, ModuleNotFoundError):
+        return "put the module beside the configuration file, or on PYTHONPATH"
+    return f"python -c 'import {module}'    # in the folder of the configuration file: shows where it fails"
 
 
 def digest_of_code(objects: Iterable[Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from zerotail.postgres.process import ProcessSeen
-from zerotail.status.conclusion import SILENT_SECONDS
+from zerotail.status.processes import SILENT_SECONDS
 from zerotail.status.values import DatabaseStatus, KafkaStatus, SiteStatus, StageStatus, Status, Unknown
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")

@@ -4,6 +4,7 @@
    one in capitals as it stands.
 2. A commit returns when as many of the named standbys as are asked for have the state that PostgreSQL calls *sync* or
    *quorum*; with fewer every commit hangs, and with no name at all none waits.
+3. It waits for one of several standbys only if that one is *sync*, or if all of a quorum are asked for.
 """
 
 from __future__ import annotations
@@ -83,6 +84,58 @@ def read_waiting(setting: str) -> Waiting | None:
     return Waiting(count, names)
 
 
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """What a commit of a primary meets: the setting, and who follows."""
+
+    setting: str
+    """Its `synchronous_standby_names`."""
+    followers: tuple[Follower, ...]
+
+
+def why_commits_are_unsafe(commits: Commits, active: str, standby: str) -> str | None:
+    """Why a commit at the active site does not return, or does so without this standby, which follows; None when all is
+    well.
+    """
+    if read_waiting(commits.setting) is None:
+        return f"commits of {active} wait for nobody"
+    if hang := why_commits_hang(commits.setting, commits.followers):
+        return f"every commit of {active} hangs: {hang}"
+    if without := _why_they_return_without(commits, standby):
+        return f"commits of {active} return without {standby}: {without}"
+    return None
+
+
+def is_named(setting: str, standby: str) -> bool:
+    """Whether a commit waits for a standby of this name when it follows; PostgreSQL does not look at capitals."""
+    waiting = read_waiting(setting)
+    return waiting is not None and any(name in ("*", standby.lower()) for name in map(str.lower, waiting.names))
+
+
+def wanted(standby: str) -> str:
+    """The SQL that lets commits wait for this standby."""
+    return f"alter system set synchronous_standby_names = '{written(standby)}'; select pg_reload_conf();"
+
+
+def _why_they_return_without(commits: Commits, standby: str) -> str | None:
+    waiting = read_waiting(commits.setting)
+    if waiting is None or len(commits.followers) < 2:
+        return None
+    own = [one for one in commits.followers if one.name.lower() == standby.lower()]
+    told = _told(commits.setting, commits.followers)
+    if not own:
+        return f"nobody who follows is called {standby}; {told}"
+    quorum = sum(one.confirms and one.sync_state == "quorum" for one in commits.followers)
+    if not any(one.confirms for one in own) or (own[0].sync_state == "quorum" and waiting.count < quorum):
+        return told
+    return None
+
+
+def _told(setting: str, followers: Iterable[Follower]) -> str:
+    seen = ", ".join(f"{one.name} is {one.state} and {one.sync_state}" for one in followers)
+    return f"synchronous_standby_names is {setting}, and {seen or 'nobody follows'}"
+
+
 def why_commits_hang(setting: str, followers: Iterable[Follower]) -> str | None:
     """Why no commit returns; None when they do."""
     waiting = read_waiting(setting)
@@ -90,8 +143,7 @@ def why_commits_hang(setting: str, followers: Iterable[Follower]) -> str | None:
     confirming = sum(follower.confirms for follower in followers)
     if waiting is None or confirming >= waiting.count:
         return None
-    seen = ", ".join(f"{one.name} is {one.state} and {one.sync_state}" for one in followers)
-    return f"synchronous_standby_names is {setting}, and {seen or 'nobody follows'}"
+    return _told(setting, followers)
 
 
 def _unquoted(word: str) -> str:

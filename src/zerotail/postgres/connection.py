@@ -23,6 +23,7 @@ import psycopg
 from psycopg import conninfo
 from psycopg.rows import TupleRow
 
+from zerotail.core.standby import quoted
 from zerotail.deadline import Deadline
 from zerotail.errors import Refused, Unavailable, first_line
 from zerotail.postgres import vigil
@@ -43,9 +44,9 @@ _KEEPALIVE: Mapping[str, int] = {
     "tcp_user_timeout": 10_000,
 }
 _GRANTS = (
-    "grant zerotail_operator to USER;    # for who changes roles, at the primary; USER is the one of the DSN",
-    "grant zerotail_writer to USER;      # for processes and clients",
-    "grant zerotail_reader to USER;      # to look",
+    "grant zerotail_operator to {user};    # for who changes roles; in SQL, as a superuser at the primary",
+    "grant zerotail_writer to {user};      # for processes and clients",
+    "grant zerotail_reader to {user};      # to look",
 )
 _RELIED_ON = "-c jit=off -c statement_timeout=0 -c lock_timeout=0"
 
@@ -85,14 +86,14 @@ def session(dsn: str, deadline: Deadline) -> Iterator[Connection]:
     """A session for the length of a block, with psycopg's errors translated."""
     connection = connect(dsn, deadline)
     try:
-        with translated(where(dsn)), cut_when_gone(connection):
+        with translated(where(dsn), user_of(dsn)), cut_when_gone(connection):
             yield connection
     finally:
         connection.close()
 
 
 @contextmanager
-def translated(place: str) -> Iterator[None]:
+def translated(place: str, user: str = "USER") -> Iterator[None]:
     """Translate psycopg's errors: a lost connection is `Unavailable`, an order the server declines is `Refused`."""
     try:
         yield
@@ -101,14 +102,14 @@ def translated(place: str) -> Iterator[None]:
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise Unavailable(f"the database at {place} was lost: {first_line(error)}", code="ZT302") from error
     except psycopg.Error as error:
-        raise declined(place, error) from error
+        raise declined(place, error, user) from error
 
 
-def declined(place: str, error: psycopg.Error) -> Refused:
+def declined(place: str, error: psycopg.Error, user: str = "USER") -> Refused:
     """What a server's no is to us; for a right that is missing, with the line that gives it."""
     tries: tuple[str, ...] = ()
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        tries = _GRANTS
+        tries = tuple(line.format(user=user) for line in _GRANTS)
     elif isinstance(error, UNDEFINED):
         tries = APPLY
     return Refused(f"the database at {place} declined: {first_line(error)}", code="ZT303", tries=tries)
@@ -150,6 +151,12 @@ def where(dsn: str) -> str:
     """Host and port of a DSN; nothing else of it is ever shown."""
     known = conninfo.conninfo_to_dict(dsn)
     return f"{known.get('host', 'localhost')}:{known.get('port', 5432)}"
+
+
+def user_of(dsn: str) -> str:
+    """The user that a DSN names, as SQL takes it; `USER` where it leaves that to libpq."""
+    user = str(conninfo.conninfo_to_dict(dsn).get("user") or "")
+    return quoted(user) if user else "USER"
 
 
 def address_of(dsn: str) -> tuple[str, int]:

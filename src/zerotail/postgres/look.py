@@ -10,6 +10,7 @@ Every age is measured against the database's own clock.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +19,7 @@ from typing import Literal
 from zerotail.core.gate import Asker, Gate, GateAnswer, decide
 from zerotail.core.identity import Epoch, Lsn, Timeline
 from zerotail.core.life import Check, check
-from zerotail.core.standby import Follower
+from zerotail.core.standby import Commits, Follower
 from zerotail.deadline import Deadline
 from zerotail.postgres.connection import Connection, connect, one_row, snapshot
 from zerotail.postgres.doubt import OpenDoubt, read_open_doubts
@@ -29,6 +30,7 @@ from zerotail.postgres.position import read_position
 from zerotail.postgres.process import ProcessSeen, read_reports
 from zerotail.postgres.rights import MissingRight, missing_rights
 from zerotail.postgres.site import read_numbers
+from zerotail.postgres.synchronous import read_commits
 from zerotail.postgres.transaction import session_within
 
 _PAUSE_SECONDS = 0.02
@@ -46,13 +48,10 @@ select pg_is_in_recovery(),
        to_regclass('zerotail.process') is not null, to_regclass('zerotail.life') is not null
 """
 _LIFE = "select coalesce(zerotail.life_in_force()::text, '')"
-_FOLLOWERS = """
-select application_name, state, sync_state,
-       greatest(pg_current_wal_flush_lsn() - coalesce(flush_lsn, '0/0'::pg_lsn), 0)::bigint
-  from pg_stat_replication where state is distinct from 'backup' order by application_name
-"""
 _EPOCH = """
-select epoch, site, timeline, durability, phase, opened_at, operator from zerotail.epoch order by epoch desc limit 1
+select epoch, site, timeline, durability, phase, opened_at, operator,
+       greatest(extract(epoch from clock_timestamp() - opened_at), 0)::float8
+  from zerotail.epoch order by epoch desc limit 1
 """
 _SEGMENTS_OF_RATE = 50
 _SECONDS_OF_RATE = 10
@@ -141,6 +140,8 @@ class EpochSeen:
     phase: str
     opened_at: datetime
     operator: str
+    seconds_ago: float = math.inf
+    """Since it was opened, by the database's own clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +292,15 @@ def _look(connection: Connection) -> DatabaseLook:
     if has_tables:
         with snapshot(connection):
             books = _read_books(connection)
+    commits = Commits("", ()) if standby else read_commits(connection)
     return DatabaseLook(
         role="standby" if standby else "primary",
         system=int(system),
         timeline=timeline,
         follows=follows,
         replay_seconds=replay_seconds,
-        followers=() if standby else tuple(Follower(*row) for row in connection.execute(_FOLLOWERS.encode())),
-        waits_for="" if standby else one_row(connection, "show synchronous_standby_names")[0],
+        followers=commits.followers,
+        waits_for=commits.setting,
         position=Lsn(0) if standby else read_position(connection),
         books=books,
         lacks=missing_rights(connection) if has_tables else (),

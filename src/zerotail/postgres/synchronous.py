@@ -8,9 +8,21 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from zerotail.core.standby import written
+from zerotail.core.standby import Commits, Follower, written
 from zerotail.deadline import Deadline, wait_until
 from zerotail.postgres.connection import Connection, one_row
+
+_FOLLOWERS = b"""
+select application_name, state, sync_state,
+       greatest(pg_current_wal_flush_lsn() - coalesce(flush_lsn, '0/0'::pg_lsn), 0)::bigint
+  from pg_stat_replication where state is distinct from 'backup' order by application_name
+"""
+
+
+def read_commits(connection: Connection) -> Commits:
+    """What a commit of this primary meets."""
+    setting = one_row(connection, "show synchronous_standby_names")[0]
+    return Commits(setting, tuple(Follower(*row) for row in connection.execute(_FOLLOWERS)))
 
 
 def set_synchronous_standby(connection: Connection, standby: str | None) -> None:

@@ -42,6 +42,7 @@ from zerotail.postgres.connection import (
     declined,
     one_row,
     translated,
+    user_of,
     where,
 )
 from zerotail.postgres.position import FLUSHED
@@ -153,7 +154,7 @@ class Session:
         except psycopg.errors.InsufficientPrivilege as error:
             # Not an answer like the others: whoever looks again and tries again would do so for ever.
             self._roll_back()
-            raise declined(where(self._dsn), error) from error
+            raise declined(where(self._dsn), error, user_of(self._dsn)) from error
         except BaseException as error:
             if self._ends_with(error, connection):
                 return Unreachable()
@@ -214,7 +215,7 @@ def session_within(dsn: str, deadline: Deadline, *, application: str = "zerotail
     """A session for the length of a block, which is cut when the block is not over at the deadline."""
     connection = connect(dsn, deadline, application=application)
     try:
-        with translated(where(dsn)), cut_after(connection, deadline.seconds_left):
+        with translated(where(dsn), user_of(dsn)), cut_after(connection, deadline.seconds_left):
             yield connection
     finally:
         connection.close()

@@ -6,14 +6,16 @@ Whoever only looks asks here, too: nothing of Spark, Kafka or Arrow is loaded fo
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from hashlib import sha256
 from pathlib import Path
 
 from zerotail.code import digest_of_code, load_object
 from zerotail.config import Configuration
 from zerotail.core.identity import StageName
-from zerotail.errors import Misused
+from zerotail.errors import Misused, Refused, ZerotailError
 from zerotail.handler import Handler
 
 Transform = Callable[[bytes], bytes]
@@ -41,6 +43,34 @@ def transforms_before(configuration: Configuration, stage: StageName) -> list[Tr
     topic = configuration.stages[stage].consumes
     before = [(name, one.transform) for name, one in sorted(configuration.producers.items()) if one.topic == topic]
     return [load_object(path, f"producer {name}") for name, path in before if path is not None]
+
+
+def find_broken_code(configuration: Configuration) -> Iterator[tuple[tuple[str, ...], ZerotailError]]:
+    """Of every handler and transform that cannot be loaded: where it is named in the configuration, and why not."""
+    with redirect_stdout(sys.stderr):  # whatever modules print when they are imported is no part of an answer
+        for name, stage in configuration.stages.items():
+            try:
+                load_handler(stage.handler, f"stage {name}")
+            except ZerotailError as error:
+                yield ("stages", str(name), "handler"), error
+        for producer, one in configuration.producers.items():
+            try:
+                if one.transform is not None:
+                    load_object(one.transform, f"producer {producer}")
+            except ZerotailError as error:
+                yield ("producers", str(producer), "transform"), error
+
+
+def require_loadable(configuration: Configuration) -> None:
+    """`Refused` unless every handler and transform can be loaded here: the site that becomes active has to."""
+    broken = [error for _, error in find_broken_code(configuration)]
+    if broken:
+        raise Refused(
+            broken[0].message,
+            code="ZT448",
+            why="Nothing would go on at the site that becomes active. Nothing was changed.",
+            tries=(*dict.fromkeys(line for error in broken for line in error.tries), "zerotail config check"),
+        )
 
 
 def version_of(handler: Handler, transforms: Sequence[Transform] = ()) -> str:

@@ -37,6 +37,11 @@ class SiteAnswers:
         return None if isinstance(self.database, Unanswered) else self.database
 
     @property
+    def answered(self) -> bool:
+        """Whether a server is there and says something, were it only that it lets nobody in."""
+        return not isinstance(self.database, Unanswered) or self.database.way in ("declines", "slow")
+
+    @property
     def books(self) -> Books | None:
         """What the tables say, if they do."""
         return self.look.books if self.look else None

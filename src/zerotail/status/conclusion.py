@@ -8,9 +8,15 @@ from datetime import datetime
 from typing import Literal
 
 from zerotail.core.identity import Epoch, generation_of
-from zerotail.core.receiver import OF_THE_RECEIVER
 from zerotail.postgres.look import EpochSeen, GateLook, HeadSeen
 from zerotail.status.answers import SiteAnswers, Unanswered, epoch_of, expected_active, find_teller
+from zerotail.status.processes import (
+    process_troubles,
+    processes_of_today,
+    told_stalled,
+    told_stopped,
+    why_stages_stand,
+)
 from zerotail.status.readiness import Seen, gate_is_open, judge, why_gate_is_closed, why_silent
 from zerotail.status.values import (
     DatabaseStatus,
@@ -23,10 +29,6 @@ from zerotail.status.values import (
     Unknown,
 )
 
-SILENT_SECONDS = 5.0
-"""A process that has said nothing for longer may be gone."""
-OTHER_INSTALLATION = "other_installation"
-"""What a stage calls its count of records that another installation has written."""
 STALLED_AFTER_SECONDS = 60.0
 """For a stage that the configuration does not know."""
 
@@ -45,6 +47,8 @@ class Expected:
     """Why handlers or transforms cannot be loaded where the question was asked."""
     replays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of stages whose state a takeover makes anew: the versions that today's code is meant by, today's first."""
+    producers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of every stage: who brings it records."""
 
 
 def conclude(
@@ -63,19 +67,19 @@ def conclude(
         expected.replays,
     )
     stages = tuple(_stages(seen, expected, at))
-    answer, reasons = judge(seen)
+    answer, reasons = judge(seen, why_stages_stand(seen, stages, expected.producers))
     return Status(
         answer=answer,
         target=seen.other.name if seen.other else None,
         reasons=reasons,
         observed_at=at,
-        answered=any(site.look for site in sites),
+        answered=any(site.answered for site in sites),
         told_by=seen.teller.name if seen.teller else None,
         epoch=_epoch_status(seen.epoch),
         gate=_gate_status(seen),
         sites=tuple(_site_status(site, name) for site in sites),
         stages=stages,
-        processes=seen.books.processes if seen.books else (),
+        processes=processes_of_today(seen),
         requests=seen.books.requests if seen.books else (),
         set_aside=seen.books.set_aside if seen.books else None,
         troubles=tuple(_troubles(seen, stages, expected)),
@@ -111,8 +115,10 @@ def _stage(seen: Seen, head: HeadSeen, expected: Expected) -> StageStatus:
     standing = min(head.idle_seconds, head.oldest_seconds or 0.0)
     stopped = [
         process.reason
-        for process in books.processes
+        for process in processes_of_today(seen)
         if (process.role, process.doing, process.name, process.partition) == ("stage", "stopped", *place)
+        and seen.active is not None
+        and process.site == seen.active.name
     ]
     return StageStatus(
         stage=head.stage,
@@ -126,6 +132,7 @@ def _stage(seen: Seen, head: HeadSeen, expected: Expected) -> StageStatus:
         owed_messages=sum(lane.messages for lane in lanes),
         owed_bytes=sum(lane.bytes for lane in lanes),
         in_doubt=len(doubts),
+        standing_seconds=standing if head.waiting else None,
         stalled_seconds=standing if head.waiting and standing > limit else None,
         stopped=stopped[0] or "no reason given" if stopped else "",
     )
@@ -202,26 +209,12 @@ def _troubles(seen: Seen, stages: Sequence[StageStatus], expected: Expected) -> 
         yield f"{seen.other.name}'s database is a primary, too, {what}"
     for stage in stages:
         if stage.stopped:
-            yield f"stage {stage.stage} partition {stage.partition} has stopped: {stage.stopped}"
+            yield told_stopped(stage)
         elif stage.stalled_seconds is not None:
-            yield (
-                f"stage {stage.stage} partition {stage.partition} is stalled: {stage.waiting:,} records wait, "
-                f"no progress for {stage.stalled_seconds:.0f} s"
-            )
+            yield told_stalled(stage)
     if seen.teller and seen.books and seen.books.set_aside:
         count = seen.books.set_aside
         rows = "1 submitted row is" if count == 1 else f"{count:,} submitted rows are"
         look = f"zerotail submissions set-aside list --site {seen.teller.name}"
         yield f"{rows} set aside, and no stage gets them until somebody decides: {look}"
-    for process in seen.books.processes if seen.books else ():
-        name = f"{process.role} {process.name}" + ("" if process.partition is None else f"/{process.partition}")
-        if strangers := process.counters.get(OTHER_INSTALLATION):
-            records = "1 record" if strangers == 1 else f"{int(strangers):,} records"
-            yield f"{name} at {process.site} has left out {records} of another installation: who writes to its topic?"
-        if process.doing == "stopped" and process.role != "stage":
-            yield f"{name} at {process.site} has stopped: {process.reason or 'no reason given'}"
-        elif process.role == "emitter" and process.doing == "waiting" and process.reason.startswith(OF_THE_RECEIVER):
-            look = f"zerotail emissions list --channel {process.name} --site {process.site}"
-            yield f"{name} at {process.site} is held up: {process.reason}; what it owes: {look}"
-        elif process.doing != "stopped" and process.silent_seconds > SILENT_SECONDS:
-            yield f"{name} at {process.site} is silent for {process.silent_seconds:.0f} s (pid {process.pid})"
+    yield from process_troubles(seen)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
@@ -61,7 +61,9 @@ class Question(Generic[T]):
         reason = _short(str(answer))
         way: Literal["silent", "nobody listens", "declines"] = "nobody listens" if "refused" in reason else "silent"
         if isinstance(answer, ZerotailError) and answer.code in _ANSWERED:
-            way, reason = "declines", answer.message.partition(": ")[2]
+            way, reason = "declines", answer.message.partition(": ")[2].rstrip(".")
+            if answer.tries:
+                reason = f"{reason}: {answer.tries[0].partition('  ')[0]}"
         return Unanswered(since.since if since else _now(), reason, way)
 
     def _ask(self, ask: Callable[[Deadline], T]) -> None:
@@ -127,25 +129,25 @@ def _expected(configuration: Configuration) -> Expected:
         configuration.takeover.promote is None,
         broken,
         replays,
+        {
+            name: tuple(one for one, producer in configuration.producers.items() if producer.topic == stage.consumes)
+            for name, stage in stages.items()
+        },
     )
 
 
-def _look_at_code(configuration: Configuration) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+def _look_at_code(configuration: Configuration) -> tuple[tuple[str, ...], dict[str, tuple[str, str]]]:
     """What a takeover would meet of the user's code here: what cannot be loaded, and versions for what is replayed."""
-    from zerotail.running.code_versions import versions_of
+    from zerotail.running.code_versions import find_broken_code, versions_of
 
-    broken: dict[str, None] = {}
-    replays: dict[str, tuple[str, ...]] = {}
+    broken = tuple(dict.fromkeys(error.message.rstrip(".") for _, error in find_broken_code(configuration)))
+    replays = {}
     with redirect_stdout(sys.stderr):  # whatever modules print when they are imported is no part of the answer
         for name, stage in configuration.stages.items():
-            try:
-                versions = versions_of(configuration, name)
-            except ZerotailError as error:
-                broken[error.message.rstrip(".")] = None
-            else:
-                if stage.state == "replay":
-                    replays[name] = versions
-    return tuple(broken), replays
+            if stage.state == "replay":
+                with suppress(ZerotailError):
+                    replays[str(name)] = versions_of(configuration, name)
+    return broken, replays
 
 
 def _short(message: str) -> str:

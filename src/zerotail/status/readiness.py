@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from zerotail.core.epoch import Durability, Phase
 from zerotail.core.gate import Gate
-from zerotail.core.standby import read_waiting, why_commits_hang, written
+from zerotail.core.standby import Commits, wanted, why_commits_are_unsafe
 from zerotail.core.working import told_histories
 from zerotail.postgres.look import Books, DatabaseLook, EpochSeen, GateLook
 from zerotail.status.answers import SiteAnswers, Unanswered, find_active, find_working
@@ -56,12 +56,12 @@ class Seen:
         return self.active is not None and self.active.look is not None and not self.active.look.life
 
 
-def judge(seen: Seen) -> tuple[Answer, tuple[str, ...]]:
-    """Whether a takeover would lose nothing now, and why not."""
+def judge(seen: Seen, standstills: Iterable[str] = ()) -> tuple[Answer, tuple[str, ...]]:
+    """Whether a takeover would lose nothing now, commits return and work that waits is taken; and why not."""
     active, other, epoch = seen.active, seen.other, seen.epoch
     if active is None or other is None or epoch is None:
         return "unknown", tuple(_why_nobody_is_active(seen))
-    reasons = [*_why_nothing_works(seen), *_why_producers_stand(seen)]
+    reasons = [*_why_nothing_works(seen), *_why_producers_stand(seen), *standstills]
     if seen.exposed:
         reasons.append(f"{active.name} works without {other.name}, which may lack what was sent")
     if active.look is None:
@@ -115,13 +115,10 @@ def _why_commits_are_not_safe(primary: DatabaseLook, active: str, other: str) ->
     """What a commit would meet now: it must wait for the other site, and it must return."""
     if primary.books and primary.books.epoch and primary.books.epoch.durability == Durability.EXPOSED.value:
         return
-    wanted = f"alter system set synchronous_standby_names = '{written(other)}'; select pg_reload_conf();"
-    if read_waiting(primary.waits_for) is None:
-        yield f"commits of {active} wait for nobody: {wanted}"
-    elif any(follower.state is None for follower in primary.followers):
+    if primary.waits_for.strip() and any(follower.state is None for follower in primary.followers):
         yield f"{active} hides who follows: grant pg_read_all_stats to zerotail_reader, zerotail_operator;"
-    elif hang := why_commits_hang(primary.waits_for, primary.followers):
-        yield f"every commit of {active} hangs: {hang}; by the name of {other}: {wanted}"
+    elif unsafe := why_commits_are_unsafe(Commits(primary.waits_for, primary.followers), active, other):
+        yield f"{unsafe}; to mend it: {wanted(other)}"
 
 
 def _why_rights_are_missing(standby: DatabaseLook, site: str, *, promotes: bool) -> Iterator[str]:
@@ -167,6 +164,10 @@ def why_gate_is_closed(seen: Seen) -> str:
         return f"{active.name}'s database is no primary in an epoch of its own"
     if other.look is None:
         return why_silent(other)
+    if other.books is None and active.books is not None:
+        return f"{other.name}'s database has not our tables: its dsn may name the wrong database"
+    if isinstance(seen.gate, Unanswered) and seen.gate.way == "declines":
+        return f"{other.name}'s database declines the gate's question: {seen.gate.reason}"
     if not isinstance(seen.gate, GateLook):
         return f"{other.name}'s database did not answer the gate's question"
     if seen.gate.verdict is Gate.AHEAD:

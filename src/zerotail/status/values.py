@@ -90,6 +90,8 @@ class StageStatus:
     owed_messages: int | None = None
     owed_bytes: int | None = None
     in_doubt: int | None = None
+    standing_seconds: float | None = None
+    """How long nothing was taken, while something waited."""
     stalled_seconds: float | None = None
     """Set when records wait and nothing moves for longer than the stage's limit."""
     stopped: str = ""

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,14 +46,25 @@ def wait_until_ready(watched: Watched) -> None:
     wait_until("all is well", lambda: watched.status()[0].code == 0, Deadline.after(60), every_seconds=0.1)
 
 
+@contextmanager
+def working(watched: Watched) -> Iterator[None]:
+    """Let the processes of east say that they are at work."""
+    with closing(Reporter(SiteName("east"), watched.east)) as reporter:
+        reporter.say("stage", "settle", PartitionNumber(0), "working")
+        reporter.say("producer", "cards", PartitionNumber(0), "working")
+        yield
+
+
 def first(text: str) -> str:
     return text.splitlines()[0]
 
 
 def test_all_well_is_answered_with_yes_in_both_forms(watched: Watched) -> None:
-    watched.submit(3, seconds_ago=2)
-    wait_until_ready(watched)
-    said, seconds = watched.status()
+    with working(watched):
+        watched.submit(3, seconds_ago=2)
+        wait_until_ready(watched)
+        said, seconds = watched.status()
+        answer = watched.status("--json")[0].answer("status")
     assert said.code == 0
     assert first(said.out).startswith("READY for takeover to west     nothing would be lost: gate open")
     assert "epoch 256 (east, live, gated)" in first(said.out)
@@ -61,7 +72,6 @@ def test_all_well_is_answered_with_yes_in_both_forms(watched: Watched) -> None:
     assert "kafka 1/1   postgres standby, follows" in said.out
     assert "\x1b" not in said.out
     assert seconds < NEVER_LONGER_SECONDS
-    answer = watched.status("--json")[0].answer("status")
     assert (answer["answer"], answer["target"], answer["told_by"]) == ("ready", "west", "east")
     assert (answer["epoch"]["epoch"], answer["epoch"]["generation"]) == (256, 1)
     (stage,) = answer["stages"]
@@ -114,8 +124,9 @@ def test_a_frozen_standby_is_unknown_and_holds_nobody_up(watched: Watched, part:
 
 
 def test_a_killed_active_site_is_unknown_and_the_other_one_tells_what_it_has(watched: Watched) -> None:
-    watched.submit(4)
-    wait_until_ready(watched)
+    with working(watched):
+        watched.submit(4)
+        wait_until_ready(watched)
     assert kill_target(watched.lab, "east").bit
     said, seconds = watched.status()
     assert said.code == 1
@@ -127,7 +138,6 @@ def test_a_killed_active_site_is_unknown_and_the_other_one_tells_what_it_has(wat
     (stage,) = watched.status("--json")[0].answer("status")["stages"]
     assert stage["waiting"] == 4
     assert start_target(watched.lab, "east").bit
-    wait_until_ready(watched)
 
 
 def test_a_frozen_active_site_holds_nobody_up(watched: Watched) -> None:
@@ -165,8 +175,11 @@ def test_a_stopped_and_a_silent_process_are_said(watched: Watched) -> None:
     reporter.say("emitter", "bank", PartitionNumber(0), "waiting", "the gate is closed", sent=7)
     reporter.close()
     with connect(watched.east, Deadline.after(10)) as primary:
+        primary.execute("update zerotail.epoch set opened_at = opened_at - interval '1 h'")
         primary.execute("update zerotail.process set seen_at = seen_at - interval '1 min' where role = 'emitter'")
     said, _ = watched.status()
+    assert said.code == 1
+    assert "settle partition 0 has stopped: a record that cannot be read" in first(said.out)
     assert "! stage settle partition 0 has stopped: a record that cannot be read" in said.out
     assert re.search(r"! emitter bank/0 at east is silent for 6\d s", said.out)
     assert re.search(r"\?  silent for 6\d s, was waiting: the gate is closed", said.out)
@@ -175,13 +188,24 @@ def test_a_stopped_and_a_silent_process_are_said(watched: Watched) -> None:
     assert stage["stopped"] == "a record that cannot be read"
 
 
+def test_work_that_nobody_takes_is_not_ready(watched: Watched) -> None:
+    watched.submit(5, seconds_ago=20)
+    said, _ = watched.status()
+    assert said.code == 1
+    assert "5 records wait for partition 0 of stage settle, and nothing was heard of " in first(said.out)
+    assert "zerotail run all --site east" in first(said.out)
+    with working(watched):
+        wait_until_ready(watched)
+
+
 def test_a_stall_is_said_after_the_stages_own_limit(lab: Layout, tmp_path: Path) -> None:
     watched = make_watched(lab, tmp_path, stalled_after="8s")
     watched.submit(5, seconds_ago=1)
     assert "is stalled" not in watched.status()[0].out
 
     def stalled() -> bool:
-        return "! stage settle partition 0 is stalled: 5 records wait" in watched.status()[0].out
+        said = watched.status()[0]
+        return said.code == 1 and "! stage settle partition 0 is stalled: 5 records wait" in said.out
 
     wait_until("the stall is said", stalled, Deadline.after(30), every_seconds=0.2)
 

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zerotail.config.scalar import LONGEST_NAME, NAME_PATTERN
-from zerotail.core.standby import Follower, Waiting, read_waiting, slot_of, why_commits_hang, written
+from zerotail.core.standby import (
+    Commits,
+    Follower,
+    Waiting,
+    is_named,
+    read_waiting,
+    slot_of,
+    why_commits_are_unsafe,
+    why_commits_hang,
+    written,
+)
 
 pytestmark = pytest.mark.fast
 
@@ -52,3 +62,33 @@ def test_as_many_as_are_asked_for_have_to_confirm() -> None:
     assert why_commits_hang("ANY 2 (a, b)", [one, two]) is None
     assert why_commits_hang("ANY 2 (a, b)", [one]) is not None
     assert why_commits_hang("", []) is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "followers", "safe"),
+    [
+        ("FIRST 1 (west, replica)", {"West": "sync", "replica": "potential"}, True),
+        ("FIRST 1 (replica, west)", {"west": "potential", "replica": "sync"}, False),
+        ("FIRST 2 (replica, west)", {"west": "sync", "replica": "sync"}, True),
+        ("ANY 1 (replica, west)", {"west": "quorum", "replica": "quorum"}, False),
+        ("ANY 1 (replica, west)", {"west": "quorum"}, True),
+        ("ANY 2 (replica, west)", {"west": "quorum", "replica": "quorum"}, True),
+        ("*", {"walreceiver": "sync"}, True),  # the only one who follows, whatever it is called
+        ("*", {"walreceiver": "sync", "replica": "potential"}, False),
+        ("lyon", {"west": "async"}, False),
+        ("", {"west": "async"}, False),
+    ],
+)
+def test_a_commit_is_safe_when_it_waits_for_the_other_site_and_returns(
+    setting: str, followers: dict[str, str], safe: bool
+) -> None:
+    seen = tuple(Follower(name, "streaming", state, 0) for name, state in followers.items())
+    unsafe = why_commits_are_unsafe(Commits(setting, seen), "east", "west")
+    assert (unsafe is None) == safe
+
+
+def test_a_name_is_found_in_the_setting_whatever_its_capitals() -> None:
+    assert is_named("FIRST 1 (DC_West)", "dc_west")
+    assert is_named("*", "west")
+    assert not is_named('"dc-west"', "west")
+    assert not is_named("", "west")

@@ -81,7 +81,7 @@ def test_a_closed_gate_says_why_and_that_emission_stands(verdict: Gate, answer: 
 @pytest.mark.parametrize(
     ("waits_for", "followers", "sentence"),
     [
-        ("", (FOLLOWER,), "commits of east wait for nobody: alter system set synchronous_standby_names = "),
+        ("", (FOLLOWER,), "commits of east wait for nobody; to mend it: alter system set synchronous_standby_names = "),
         (
             "FIRST 1 (lyon)",
             (replace(FOLLOWER, sync_state="async"),),
@@ -90,6 +90,11 @@ def test_a_closed_gate_says_why_and_that_emission_stands(verdict: Gate, answer: 
         ("FIRST 2 (west, south)", (FOLLOWER,), "every commit of east hangs: "),
         ("west", (replace(FOLLOWER, state="catchup"),), "every commit of east hangs: "),
         ("west", (), "every commit of east hangs: synchronous_standby_names is west, and nobody follows"),
+        (
+            "FIRST 1 (replica, west)",
+            (Follower("replica", "streaming", "sync", 0), replace(FOLLOWER, sync_state="potential")),
+            "commits of east return without west: synchronous_standby_names is FIRST 1 (replica, west), and replica is",
+        ),
         ("west", (Follower("west", None, None, 0),), "east hides who follows: grant pg_read_all_stats to "),
     ],
 )
@@ -285,6 +290,65 @@ def test_processes_that_stopped_or_are_silent_are_named_once() -> None:
         "emitter settle/0 at east has stopped: superseded",
         "producer settle/0 at east is silent for 5 s (pid 7)",
     )
+
+
+def process(
+    role: str = "stage", doing: str = "working", silent: float = 0.5, *, site: str = "east", name: str = "settle"
+) -> ProcessSeen:
+    return ProcessSeen(
+        site, role, name, 0, 7, "host", doing, "a record" if doing == "stopped" else "", NOON, silent, {}
+    )
+
+
+CARDS = process("producer", name="cards")
+WAITS = {"waiting": 5, "idle_seconds": 6.0, "oldest_seconds": 6.0}
+NOBODY = "5 records wait for partition 0 of stage settle, and nothing was heard of"
+
+
+@pytest.mark.parametrize(
+    ("head", "processes", "reason"),
+    [
+        ({}, (), None),  # nothing to do, and nobody there to do it
+        (WAITS, (process(), CARDS), None),
+        (WAITS | {"oldest_seconds": 4.0}, (), None),  # it came a moment ago
+        (WAITS | {"idle_seconds": 4.0}, (), None),  # it moves
+        (WAITS, (CARDS,), f"{NOBODY} stage settle: zerotail run all --site east"),
+        (WAITS, (process(),), f"{NOBODY} producer cards: zerotail run all --site east"),
+        (WAITS, (process(silent=6.0), CARDS), f"{NOBODY} stage settle: zerotail run all --site east"),
+        (WAITS, (process(site="west"), CARDS), f"{NOBODY} stage settle: zerotail run all --site east"),
+        (WAITS, (), f"{NOBODY} stage settle and producer cards: zerotail run all --site east"),
+        (
+            WAITS | {"idle_seconds": 31.0, "oldest_seconds": 31.0},
+            (process(), CARDS),
+            "stage settle partition 0 is stalled: 5 records wait, no progress for 31 s",
+        ),
+        ({}, (process(doing="stopped"),), "stage settle partition 0 has stopped: a record"),
+        ({}, (process(doing="stopped", site="west"),), None),
+    ],
+)
+def test_ready_says_that_what_waits_is_taken(
+    head: dict[str, float], processes: tuple[ProcessSeen, ...], reason: str | None
+) -> None:
+    books = replace(BOOKS, heads=(replace(HEAD, **head),), processes=processes)  # type: ignore[arg-type]
+    status = concluded(replace(PRIMARY, books=books), expected=replace(EXPECTED, producers={"settle": ("cards",)}))
+    assert (status.answer, status.reasons) == (("ready", ()) if reason is None else ("not ready", (reason,)))
+
+
+def test_who_was_last_heard_of_before_the_epoch_is_named_no_more() -> None:
+    books = replace(BOOKS, epoch=replace(EPOCH, seconds_ago=60.0), processes=(process(silent=61.0), process(silent=59)))
+    status = concluded(replace(PRIMARY, books=books))
+    assert status.troubles == ("stage settle/0 at east is silent for 59 s (pid 7)",)
+    assert [one.silent_seconds for one in status.processes] == [59]
+
+
+def test_who_stopped_where_nothing_is_to_be_done_is_no_trouble() -> None:
+    books = replace(BOOKS, processes=(process("emitter", "stopped", site="west"), process("follower", "stopped")))
+    assert concluded(replace(PRIMARY, books=books)).troubles == ("follower settle/0 at east has stopped: a record",)
+
+
+def test_nobody_is_called_silent_while_nobody_can_be_heard() -> None:
+    books = replace(BOOKS, processes=(process(silent=90.0, site="west"),))
+    assert not any("silent for" in one for one in concluded(SILENT, replace(STANDBY, books=books), None).troubles)
 
 
 def test_a_stage_that_only_the_configuration_knows_has_not_begun() -> None:
