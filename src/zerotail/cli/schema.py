@@ -49,23 +49,33 @@ def apply(
     confirm: str | None,
     as_json: bool,
 ) -> None:
-    """Run every file against a primary, each in a transaction of its own. Running them again changes nothing."""
+    """Run every file against a primary, each in a transaction of its own. Running them again changes nothing.
+
+    With both --site and --dsn the site is the configuration's, reached by this connection string: as a superuser, say.
+    """
     import time
+    from dataclasses import replace
 
     from zerotail.deadline import Deadline
     from zerotail.postgres.connection import session
     from zerotail.postgres.schema import apply_schema
 
-    if (first_epoch or restored) and dsn is not None:
+    if (first_epoch or restored) and dsn is not None and site is None:
         what = "--restored" if restored else "--first-epoch"
-        raise Misused(f"{what} needs a configuration: an epoch has the number of its site.")
-    database = chosen_database(config, site, dsn)
+        raise Misused(
+            f"{what} needs a configuration and one of its sites: an epoch has the number of its site.",
+            tries=[f"zerotail schema apply {what} --site S --dsn DSN    # S: the site of that database"],
+        )
+    configured = dsn is None or site is not None
+    database = chosen_database(config, site, None if configured else dsn)
+    if dsn is not None:
+        database = replace(database, dsn=dsn)
     began, warnings = time.monotonic(), list[str]()
     with session(database.dsn, Deadline.after(ANSWER_SECONDS)) as connection:
         names = apply_schema(connection, warnings.append)
         opened = _begin_anew(connection, database.name, confirm) if restored else None
         _require_home(connection)
-        if dsn is None and not restored:
+        if configured and not restored:
             opened = _begin(connection, config, database.name, first_epoch=first_epoch)
         installation = _identity(connection)
     seconds = time.monotonic() - began

@@ -189,6 +189,9 @@ def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: 
         assert one_row(connection, "select epoch, site, phase from zerotail.epoch") == (257, "west", "live")
         assert read_numbers(connection) == {"east": 0, "west": 1}
     assert call("schema", "apply", "--dsn", dsn, "--first-epoch").code == 2
+    listed["west"] = {**sites["west"], "database": {"dsn": "host=127.0.0.1 port=2"}}
+    path.write_text(yaml.safe_dump({"name": "begun", "sites": listed}, sort_keys=False))
+    assert "no epoch was opened" in call(*apply, "--dsn", dsn).out, "as somebody else than the configuration says"
 
 
 @pytest.mark.servers
