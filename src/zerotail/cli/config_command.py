@@ -12,7 +12,7 @@ from zerotail.cli.output import json_option, print_answer, print_json
 from zerotail.errors import Misused
 
 if TYPE_CHECKING:
-    from zerotail.config import Flag
+    from zerotail.config import Flag, Problem
 
 _config_option = click.option(
     "--config", "path", metavar="PATH", help="The file to read; else ZEROTAIL_CONFIG, else ./zerotail.yaml."
@@ -35,9 +35,12 @@ def command() -> None:
 @_config_option
 @_set_option
 @click.option("--without-secrets", is_flag=True, help="Do not look whether references to secrets lead anywhere.")
+@click.option("--without-code", is_flag=True, help="Do not look whether handlers and transforms can be loaded.")
 @json_option
-def check(path: str | None, settings: Sequence[str], without_secrets: bool, as_json: bool) -> int:
+def check(path: str | None, settings: Sequence[str], without_secrets: bool, without_code: bool, as_json: bool) -> int:
     """Everything that is wrong with the configuration, at once, with file, line and column.
+
+    Handlers and transforms are loaded when all else is right.
 
     Exits with 0 when it can be used, with 2 when not.
     """
@@ -45,7 +48,10 @@ def check(path: str | None, settings: Sequence[str], without_secrets: bool, as_j
 
     named = find_configuration_file(path)
     file = shown_path(named)
-    found = problems(named, None, _flags_of(settings), with_secrets=not without_secrets)
+    flags = _flags_of(settings)
+    found = problems(named, None, flags, with_secrets=not without_secrets)
+    if not found and not without_code:
+        found = _broken_code(str(named), flags)
     if as_json:
         answer = {"ok": not found, "file": file, "problems": [problem.to_json() for problem in found]}
         print_json("config-check", answer)
@@ -55,6 +61,20 @@ def check(path: str | None, settings: Sequence[str], without_secrets: bool, as_j
     else:
         print_answer(f"{file} can be used.")
     return Misused.exit_code if found else 0
+
+
+def _broken_code(file: str, flags: Sequence[Flag]) -> tuple[Problem, ...]:
+    """Of every handler and transform that cannot be loaded: where it is named, and why not."""
+    from zerotail.code import find_code_beside
+    from zerotail.config import Problem, load_with_origins
+    from zerotail.running.code_versions import find_broken_code
+
+    find_code_beside(file)
+    loaded = load_with_origins(file, None, flags, with_secrets=False)
+    return tuple(
+        Problem(loaded.origin_of(key), key, error.message.rstrip("."), next(iter(error.tries), ""))
+        for key, error in find_broken_code(loaded.configuration)
+    )
 
 
 @command.command("show", epilog="Example:  zerotail config show --origin")

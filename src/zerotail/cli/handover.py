@@ -110,10 +110,14 @@ def no_target(function: Callable[..., Any]) -> Callable[..., Any]:
 def _planned(operator: Operator, site: str | None, act: str) -> PlannedHandover:
     from zerotail.operate.handover import plan_handover
     from zerotail.operate.world import observe_world
+    from zerotail.running.code_versions import require_loadable
 
     configuration = operator.configuration
     target = configuration.require_site(site) if site else configuration.preferred_site
-    return plan_handover(configuration, observe_world(configuration), target, act)
+    planned = plan_handover(configuration, observe_world(configuration), target, act)
+    if not planned.shown.done:
+        require_loadable(configuration)
+    return planned
 
 
 command = make_group(

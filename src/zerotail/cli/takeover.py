@@ -186,7 +186,11 @@ def _duration(typed: str) -> timedelta:
 def _planned(operator: Operator, site: str, stated: Statements) -> PlannedTakeover:
     from zerotail.operate.takeover import plan_takeover
     from zerotail.operate.world import observe_world
+    from zerotail.running.code_versions import require_loadable
 
     chosen = operator.configuration.require_site(site)
     world = observe_world(operator.configuration, ask_receivers=True)
-    return plan_takeover(operator.configuration, world, chosen, stated)
+    planned = plan_takeover(operator.configuration, world, chosen, stated)
+    if not planned.shown.done and not planned.alone:  # whoever goes on alone has loaded it
+        require_loadable(operator.configuration)
+    return planned

@@ -58,6 +58,8 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
     there = world.of(source)
     if here is None or there is None:
         silent = target if here is None else source
+        if world.answers(silent):
+            raise world.why_silent(silent)
         raise Unavailable(
             f"a handover needs both databases, and that of {silent} does not answer.",
             code="ZT420",
@@ -80,6 +82,7 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
         )
     world.require_rights(source)
     world.require_rights(target, promotes=configuration.takeover.promote is None)
+    world.require_commits(source, target, follows=True)
     require_command(configuration.takeover.stop, "stop")
     require_command(configuration.takeover.attach, "attach")
     view = SiteView(target, numbers[target], here.standing.lineage, here.standing.timeline)

@@ -57,6 +57,8 @@ def plan_rejoin(
     steps: list[str] = []
     needs: list[str] = []
     world.require_rights(active)
+    if not exposed:  # else they are made to wait for the site when it is back
+        world.require_commits(active, site, follows=attached)
     if not attached:
         world.require_rights(site)
         require_command(configuration.takeover.attach, "attach")

@@ -15,7 +15,7 @@ from zerotail.deadline import Deadline
 from zerotail.errors import Refused
 from zerotail.postgres.reading import MadeBy, read_versions
 from zerotail.postgres.transaction import session_within
-from zerotail.running.code_versions import versions_of
+from zerotail.running.code_versions import require_loadable, versions_of
 
 _ANSWER_SECONDS = 10.0
 
@@ -44,6 +44,7 @@ def require_replayable(configuration: Configuration, site: SiteName, *, accepted
     """`Refused` unless today's code made all that a takeover to this site would replay, or that is accepted; whether it
     had to be.
     """
+    require_loadable(configuration)
     others = list(find_other_code(configuration, site))
     if others and not accepted:
         raise Refused(

@@ -16,6 +16,7 @@ from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import ChannelName, Epoch, SiteName
 from zerotail.core.site import require_known_sites
 from zerotail.core.staleness import CopyAge
+from zerotail.core.standby import Commits, is_named, wanted, why_commits_are_unsafe
 from zerotail.core.working import Working, choose_working, told_histories
 from zerotail.errors import Refused, Unavailable, ZerotailError
 from zerotail.failover.rejoin import holds_more_perhaps
@@ -26,6 +27,7 @@ from zerotail.postgres.failover import observe_site
 from zerotail.postgres.holding import Holding, read_age, read_holding
 from zerotail.postgres.lineage import NO_EPOCH
 from zerotail.postgres.rights import MissingRight, missing_rights
+from zerotail.postgres.synchronous import read_commits
 from zerotail.postgres.transaction import Session
 
 T = TypeVar("T")
@@ -33,6 +35,8 @@ _CONNECT_SECONDS = 2.0
 _PATIENCE_SECONDS = 5.0
 _ANSWERED = (LETS_NOBODY_IN, CANCELLED)
 NOT_OURS = "ZT315"
+_PASSES = ("starting up", "shutting down", "in recovery", "too many", "connection slots")
+"""What a server says that lets nobody in now, and will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class World:
     """Of those that are None: what is known of the reason."""
     lacks: Mapping[SiteName, tuple[MissingRight, ...]] = field(default_factory=dict)
     """What whoever asks may not do there, of all that an act may need."""
+    commits: Mapping[SiteName, Commits] = field(default_factory=dict)
+    """Of primaries: whom a commit waits for, and who follows."""
 
     def of(self, site: SiteName) -> ports.SiteObserved | None:
         """What a site says, if it answers."""
@@ -61,17 +67,21 @@ class World:
         """What a site says; `Unavailable` when it does not answer."""
         seen = self.sites[site]
         if seen is None:
-            why = self.silence.get(site)
-            if isinstance(why, Refused):
-                raise Refused(f"{site}: {why.message}", code=why.code, why=why.why, tries=why.tries)
-            said = why.message if self.answers(site) and why else ""
-            raise Unavailable(
-                f"the database of {site} does not answer{' what was asked' if said else ''}.",
-                code="ZT401",
-                why=said,
-                tries=(*(why.tries if why else ()), "zerotail status"),
-            )
+            raise self.why_silent(site)
         return seen
+
+    def why_silent(self, site: SiteName) -> ZerotailError:
+        """What to say of a site that is None: only what did not answer does not answer."""
+        why = self.silence.get(site)
+        if isinstance(why, Refused):
+            return Refused(f"{site}: {why.message}", code=why.code, why=why.why, tries=why.tries)
+        if why is not None and self.answers(site):
+            line = f"sites: {{{site}: {{database: {{dsn: …}}}}}}    # in the configuration: database, user, password"
+            passes = why.code == CANCELLED or any(words in why.message for words in _PASSES)
+            kind, tries = (Unavailable, why.tries) if passes else (Refused, (*why.tries, line))
+            return kind(f"{site}: {why.message}", code=why.code, tries=(*tries, "zerotail status"))
+        tries = why.tries if why else ()
+        return Unavailable(f"the database of {site} does not answer.", code="ZT401", tries=(*tries, "zerotail status"))
 
     def answers(self, site: SiteName) -> bool:
         """Whether a server is there and says something, were it only that it lets nobody in."""
@@ -109,6 +119,24 @@ class World:
                     why="It would end in the middle. A standby takes no grants: its primary passes them on to it.",
                     tries=tuple(grants),
                 )
+
+    def require_commits(self, active: SiteName, other: SiteName, *, follows: bool) -> None:
+        """`Refused` with the setting to type unless commits of the active site return, and wait for the other one; of a
+        site that does not follow yet: unless they will.
+        """
+        commits = self.commits.get(active)
+        if commits is None:
+            return
+        unsafe = why_commits_are_unsafe(commits, active, other) if follows else None
+        if unsafe is None and not is_named(commits.setting, other):
+            named = f"synchronous_standby_names is {commits.setting}" if commits.setting.strip() else "it is empty"
+            unsafe = f"commits of {active} would not wait for {other}: {named}"
+        if unsafe is not None:
+            raise Refused(
+                f"{unsafe}.",
+                code="ZT449",
+                tries=(f"{wanted(other)}    # in SQL, as a superuser at {active}", "zerotail status"),
+            )
 
     def is_live(self, site: SiteName) -> bool:
         """Whether a site answers, and is live by what its own database says."""
@@ -208,6 +236,7 @@ def observe_world(configuration: Configuration, *, ask_receivers: bool = False) 
         claims=ask_channels(configuration) if ask_receivers else {},
         silence={site: one.silence for site, one in seen.items() if one.silence is not None},
         lacks={site: one.lacks for site, one in seen.items()},
+        commits={site: one.commits for site, one in seen.items() if one.commits is not None},
     )
 
 
@@ -251,6 +280,7 @@ class _Observed:
     age: CopyAge | None = None
     silence: ZerotailError | None = None
     lacks: tuple[MissingRight, ...] = ()
+    commits: Commits | None = None
 
 
 def _observe(site: SiteName, dsn: str) -> _Observed:
@@ -264,7 +294,13 @@ def _observe(site: SiteName, dsn: str) -> _Observed:
         found = database.read(missing_rights)
         lacks = found if isinstance(found, tuple) else ()
         age = database.read(read_age)
-        known = _Observed(seen, age=age if isinstance(age, CopyAge) else None, lacks=lacks)
+        commits = None if seen.standing.timeline is None else database.read(read_commits)
+        known = _Observed(
+            seen,
+            age=age if isinstance(age, CopyAge) else None,
+            lacks=lacks,
+            commits=commits if isinstance(commits, Commits) else None,
+        )
         row = seen.standing.lineage.current
         if row.durability is Durability.GATED or row.site == site:
             return known

@@ -9,8 +9,10 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from psycopg import sql
 
 from support.arena import Arena
 from support.command import Said, call
@@ -20,7 +22,7 @@ from zerotail.core.identity import SiteName, epoch_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.operate.notebook import Note, Notebook, now
-from zerotail.postgres.connection import one_row, session
+from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.promotion import promote
 
 pytestmark = [pytest.mark.servers, pytest.mark.chapters]
@@ -65,6 +67,63 @@ def test_wrong_calls_are_refused_with_their_codes_and_change_nothing(sites: Site
     assert sites.call("takeover", "status").code == 0
     require_untouched(sites)
     assert not sites.state.exists() or not list(sites.state.iterdir())
+
+
+@pytest.mark.parametrize("setting", ["lyon", ""])
+def test_a_role_moves_only_where_commits_return_and_wait_for_the_other_site(sites: Sites, setting: str) -> None:
+    with session(sites.dsn("east"), Deadline.after(PATIENCE_SECONDS)) as east:
+        wait_for_standby(east, setting)
+        try:
+            for words in (("handover", "plan", "--to", "west"), ("rejoin", "plan", "--site", "west")):
+                said = sites.call(*words, "--json", at="east")
+                assert refused(said) == (3, "ZT449"), words
+                assert "synchronous_standby_names = 'FIRST 1 (west)'" in said.answer("error")["tries"][0]
+        finally:
+            wait_for_standby(east, "FIRST 1 (west)")
+    assert sites.call("rejoin", "plan", "--site", "west", "--json", at="east").code == 0
+
+
+def wait_for_standby(east: Connection, setting: str) -> None:
+    """Let commits wait for this name, in force when this returns."""
+    east.execute(sql.SQL("alter system set synchronous_standby_names = {}").format(setting))
+    east.execute("select pg_reload_conf()")
+    shown = "show synchronous_standby_names"
+    wait_until("it is in force", lambda: one_row(east, shown) == (setting,), Deadline.after(PATIENCE_SECONDS))
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (("dbname=postgres", "dbname=nosuch"), "ZT313", 'database "nosuch" does not exist'),
+        (("dbname=postgres", "dbname=template1"), "ZT315", "our tables are missing"),
+        (("user=postgres", "user=nobody_knows"), "ZT313", 'role "nobody_knows" does not exist'),
+    ],
+)
+def test_a_database_that_answers_is_not_said_to_be_silent(
+    sites: Sites, tmp_path: Path, change: tuple[str, str], code: str, said: str
+) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(sites.config("west").read_text().replace(*change))
+    for words in (("takeover", "plan", "--to", "west"), ("handover", "plan", "--to", "west"), ("failback", "plan")):
+        answer = sites.call(*words, "--config", str(wrong), "--json")
+        assert refused(answer) == (3, code), words
+        assert said in answer.answer("error")["message"]
+    status = sites.call("status", "--config", str(wrong))
+    assert (status.code, "does not answer" in status.out) == (1, False), status.out
+
+
+def test_a_takeover_is_refused_where_the_code_cannot_be_loaded(sites: Sites, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    content = json.loads(sites.config("west").read_text())
+    for stage in content["stages"].values():
+        stage["handler"] = "half_written:Handler"
+    broken.write_text(json.dumps(content))
+    (tmp_path / "half_written.py").write_text("def broken(:\n")
+    for words in (("takeover", "plan", "--to", "west"), ("handover", "plan", "--to", "west")):
+        said = sites.call(*words, "--config", str(broken), "--json")
+        assert refused(said) == (3, "ZT448"), words
+        assert said.answer("error")["tries"][0] == f"correct {tmp_path / 'half_written.py'}, line 1"
+    require_untouched(sites)
 
 
 def test_a_takeover_to_the_site_that_is_active_says_so_and_changes_nothing(sites: Sites) -> None:

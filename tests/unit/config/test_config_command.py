@@ -36,8 +36,24 @@ def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, st
     return done.returncode, done.stdout, done.stderr
 
 
+HANDLER = """
+class Settle:
+    def keys(self, record): ...
+    def apply(self, record, state, given): ...
+
+Book = Settle()
+"""
+
+
+def write_code(folder: Path, text: str) -> None:
+    """The code that the configuration names, beside it."""
+    (folder / "shop").mkdir(exist_ok=True)
+    (folder / "shop/flows.py").write_text(text)
+
+
 def test_check_says_yes_and_exits_with_0(tmp_path: Path) -> None:
     write(tmp_path, WITH_SECRET)
+    write_code(tmp_path, HANDLER)
     assert run(tmp_path, "check", PW=CANARY) == (0, "zerotail.yaml can be used.\n", "")
     code, out, _ = run(tmp_path, "check", "--json", PW=CANARY)
     assert code == 0
@@ -47,6 +63,26 @@ def test_check_says_yes_and_exits_with_0(tmp_path: Path) -> None:
         "file": "zerotail.yaml",
         "problems": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        (HANDLER + "def broken(:\n", "shop.flows:Settle of stage settle cannot be loaded: SyntaxError: "),
+        (HANDLER.replace("Settle", "Clear"), "shop.flows:Settle of stage settle cannot be loaded: AttributeError: "),
+        (HANDLER.replace("keys", "key"), "the handler shop.flows:Settle of stage settle has no method keys"),
+        ("import nowhere", "shop.flows:Settle of stage settle cannot be loaded: ModuleNotFoundError: "),
+    ],
+)
+def test_check_finds_code_that_cannot_be_loaded(tmp_path: Path, code: str, problem: str) -> None:
+    write(tmp_path, RIGHT)
+    write_code(tmp_path, code)
+    exit_code, out, _ = run(tmp_path, "check")
+    assert exit_code == 2
+    assert out.startswith(f"zerotail.yaml:14:41: stages.settle.handler: {problem}")
+    if "SyntaxError" in problem:
+        assert f"; correct {tmp_path / 'shop/flows.py'}, line 7\n" in out
+    assert run(tmp_path, "check", "--without-code")[0] == 0
 
 
 def test_check_lists_problems_and_exits_with_2(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from support.standings import EAST, WEST, observed, standing
 from zerotail.config import Configuration
+from zerotail.core.standby import Commits, Follower
 from zerotail.errors import Refused, Unavailable, ZerotailError
+from zerotail.operate.handover import plan_handover
 from zerotail.operate.rejoin import plan_rejoin
 from zerotail.operate.world import World
 
@@ -14,6 +16,9 @@ pytestmark = pytest.mark.fast
 
 SILENT = Unavailable("the database at w:5432 does not answer: timeout expired", code="ZT301")
 SHUT = Unavailable('the database at w:5432 answers, and lets nobody in: database "x" does not exist', code="ZT313")
+STARTS = Unavailable(
+    "the database at w:5432 answers, and lets nobody in: the database system is starting up", code="ZT313"
+)
 NO_RIGHT = Refused("the database at w:5432 declined: permission denied", code="ZT303", tries=("grant it",))
 EMPTY = Refused("its database answers, and our tables are missing.", code="ZT315", tries=("zerotail schema apply",))
 
@@ -29,6 +34,7 @@ def world_with(why: ZerotailError | None) -> World:
         (None, "west: its database does not answer", False),
         (SILENT, "west: its database does not answer", False),
         (SHUT, f"west: {SHUT.message}", True),
+        (STARTS, f"west: {STARTS.message}", True),
         (NO_RIGHT, f"west: {NO_RIGHT.message}", True),
         (EMPTY, "west: its database answers, and our tables are missing", True),
     ],
@@ -38,7 +44,8 @@ def test_only_what_does_not_answer_does_not_answer(why: ZerotailError | None, to
     assert (world.told(WEST), world.answers(WEST)) == (told, answers)
     with pytest.raises(ZerotailError) as raised:
         world.require(WEST)
-    assert raised.value.exit_code == (3 if isinstance(why, Refused) else 4)
+    assert raised.value.exit_code == (4 if why in (None, SILENT, STARTS) else 3)
+    assert ("does not answer" in raised.value.message) != answers
     if isinstance(why, Refused):
         assert raised.value.tries == why.tries
 
@@ -50,3 +57,32 @@ def test_a_copy_that_nobody_has_seen_is_not_replaced_as_a_lost_one(
     with pytest.raises(Refused) as raised:
         plan_rejoin(configuration, world_with(why), WEST)
     assert raised.value.code == "ZT316"
+
+
+@pytest.mark.parametrize("why", [SHUT, NO_RIGHT, EMPTY])
+def test_a_handover_says_what_a_database_answers(configuration: Configuration, why: ZerotailError) -> None:
+    with pytest.raises(Refused) as raised:
+        plan_handover(configuration, world_with(why), WEST)
+    assert (raised.value.code, raised.value.message) == (why.code, f"west: {why.message}")
+
+
+FOLLOWS = (Follower("west", "streaming", "async", 0),)
+
+
+@pytest.mark.parametrize(
+    ("commits", "follows", "message"),
+    [
+        (Commits("lyon", FOLLOWS), True, "every commit of east hangs: "),
+        (Commits("", FOLLOWS), True, "commits of east wait for nobody."),
+        (Commits("", ()), False, "commits of east would not wait for west: it is empty."),
+        (Commits("lyon", ()), False, "commits of east would not wait for west: synchronous_standby_names is lyon."),
+    ],
+)
+def test_an_act_names_the_setting_that_commits_need(commits: Commits, follows: bool, message: str) -> None:
+    world = World({EAST: observed(standing()), WEST: None}, commits={EAST: commits})
+    with pytest.raises(Refused) as raised:
+        world.require_commits(EAST, WEST, follows=follows)
+    assert raised.value.code == "ZT449"
+    assert raised.value.message.startswith(message)
+    assert raised.value.tries[0].startswith("alter system set synchronous_standby_names = 'FIRST 1 (west)'; select pg_")
+    World(world.sites, commits={EAST: Commits("FIRST 1 (west)", ())}).require_commits(EAST, WEST, follows=False)
