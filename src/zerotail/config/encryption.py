@@ -123,7 +123,8 @@ def _weak_receiver(tree: Node, name: str, key: Key) -> Iterator[Weakness]:
             host = parts.hostname or ""
         except (Unfit, ValueError):
             continue
-        if parts.scheme == "http" and not is_of_this_machine(host) and (has_credentials or "@" in parts.netloc):
+        in_url = "@" in parts.netloc or _holds_reference(tree, (*key, field))
+        if parts.scheme == "http" and not is_of_this_machine(host) and (has_credentials or in_url):
             yield Weakness(name, (*key, field), "would send credentials over the network without TLS", "use https")
 
 

@@ -83,6 +83,12 @@ def _weak(folder: Path, text: str) -> list[tuple[object, str]]:
             "channel.bank",
         ),
         (
+            changed(BANK, '{kind: http, url: "http://bank.example/x?key=${env:T}", receiver: R1}'),
+            ("channels", "bank", "url"),
+            "would send credentials over the network without TLS",
+            "channel.bank",
+        ),
+        (
             changed(BANK, '{kind: kafka, bootstrap: "k.example:1", topic: x, receiver: R1}'),
             ("channels", "bank", "bootstrap"),
             "is not encrypted",
