@@ -116,6 +116,7 @@ def test_an_error_is_a_json_object_when_json_was_asked_for() -> None:
 
 def test_version_answers_in_both_forms() -> None:
     assert call("version").out.startswith("zerotail ")
+    assert call("--version").out == call("version").out.splitlines()[0] + "\n"
     assert call("version", "--json").answer("version")["parts"]["kafka"]
 
 

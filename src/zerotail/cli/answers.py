@@ -41,6 +41,8 @@ class VersionAnswer:
 
     version: str
     parts: dict[str, str]
+    installations: dict[str, str] | None = None
+    """By site, where a configuration was named."""
 
 
 @dataclass(frozen=True, slots=True)

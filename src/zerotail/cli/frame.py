@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
+from zerotail import __version__
 from zerotail.cli.output import prepare_streams, print_error
 from zerotail.errors import Broken, Misused, Unfinished, ZerotailError
 
@@ -115,6 +116,7 @@ def printable(text: str) -> str:
     epilog="Example:  zerotail demo",
 )
 @click.option("--debug", is_flag=True, help="Show a stack trace with an error.")
+@click.version_option(__version__, message="zerotail %(version)s", help="The version alone.")
 def zerotail(debug: bool) -> None:
     """Two sites, each with Kafka and PostgreSQL: when one is lost, the other goes on at the break point.
 

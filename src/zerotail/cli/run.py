@@ -105,8 +105,11 @@ def run_stage(names: tuple[str, ...], site: str, path: str | None, take_over: bo
 def run_emitter(site: str, path: str | None, standby: bool, take_over: bool, as_json: bool) -> int:
     """Send what the site owes to the outside and to next stages, behind the gate."""
     from zerotail.running.emitter import Emitter
+    from zerotail.running.prepare import require_begun
 
     configuration, _ = _load(path)
+    if not standby:
+        require_begun(configuration, configuration.require_site(site))
     if not take_over:
         _require_alone(configuration, site, "emitter", _emitted(configuration))
     with _reporter(configuration, site) as reporter:

@@ -12,6 +12,7 @@ from threading import Event
 from zerotail.config import Configuration
 from zerotail.core.epoch import topic_at
 from zerotail.core.identity import ProducerNumber, SiteName, StageName, TopicName
+from zerotail.core.site import require_known_sites
 from zerotail.errors import Refused, Unavailable
 from zerotail.kafka.cluster import Cluster
 from zerotail.kafka.log import TopicSettings, admin_client, ensure_topic
@@ -19,6 +20,7 @@ from zerotail.ports import Refused as Declined
 from zerotail.ports import Standing
 from zerotail.postgres.lineage import NO_EPOCH, NOT_LIVE, read_standing
 from zerotail.postgres.registration import Registered, Registration, find_numbers, lane_name, register
+from zerotail.postgres.site import read_numbers
 from zerotail.postgres.transaction import NO_TABLES, OLD_TABLES, READ_ONLY, Session
 from zerotail.running.parts import consumer_of, topic_channels
 from zerotail.wiring import AdapterSettings
@@ -74,10 +76,13 @@ def topics_of(configuration: Configuration) -> dict[TopicName, TopicSettings]:
 
 
 def prepare(configuration: Configuration, site: SiteName) -> Prepared:
-    """Make what is missing; `NotActiveError` at a site that is not the active one."""
+    """Make what is missing; `NotActiveError` at a site that is not the active one, `Refused` where the database knows
+    other sites than the configuration.
+    """
     settings = adapter_settings(configuration, site)
     session = Session(settings.dsn, "zerotail prepare")
     try:
+        _require_our_sites(session, configuration)
         # The topics' names depend on the standing, the heads on the topics' partitions: hence twice.
         standing = _registered(session, site, [], {}).standing
         topics, partitions = _ensure_topics(configuration, site, standing)
@@ -101,6 +106,32 @@ def prepare(configuration: Configuration, site: SiteName) -> Prepared:
     finally:
         session.close()
     return Prepared(registered.standing, dict(registered.numbers), partitions, topics)
+
+
+def require_begun(configuration: Configuration, site: SiteName) -> None:
+    """`Refused` where the database says that nothing has begun, or knows other sites; a silent one is waited for."""
+    session = Session(configuration.sites[site].database.dsn.reveal(), "zerotail prepare")
+    try:
+        _require_our_sites(session, configuration)
+        standing = session.read(read_standing)
+    finally:
+        session.close()
+    if isinstance(standing, Declined) and standing.reason in (NO_TABLES, NO_EPOCH):
+        raise _not_begun(site, standing.reason)
+
+
+def _require_our_sites(session: Session, configuration: Configuration) -> None:
+    known = session.read(read_numbers)
+    if isinstance(known, dict) and known:  # a schema of before has none
+        require_known_sites(configuration.sites, known)
+
+
+def _not_begun(site: SiteName, reason: str) -> Refused:
+    return Refused(
+        f"nothing has begun in the database of {site}: {reason}.",
+        code="ZT467",
+        tries=[f"zerotail schema apply --site {site} --first-epoch    # if {site} is to be the active site"],
+    )
 
 
 def prepare_or_wait(configuration: Configuration, site: SiteName, *, waiting: bool) -> tuple[Prepared, bool]:
@@ -165,11 +196,7 @@ def _registered(
         if answer.reason in (NOT_LIVE, READ_ONLY):
             raise NotActiveError(f"site {site} is not the active one.", code="ZT461", tries=["zerotail status"])
         if answer.reason in (NO_TABLES, NO_EPOCH):
-            raise Refused(
-                f"nothing has begun in the database of {site}: {answer.reason}.",
-                code="ZT467",
-                tries=[f"zerotail schema apply --site {site} --first-epoch    # if {site} is to be the active site"],
-            )
+            raise _not_begun(site, answer.reason)
         if answer.reason.startswith(OLD_TABLES):  # it goes on by itself once they are the new ones
             raise session.silence(site, answer)
         raise Refused(f"{answer.reason}.", code="ZT462")

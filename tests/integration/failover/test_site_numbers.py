@@ -73,6 +73,7 @@ def test_every_act_refuses_a_site_that_the_database_does_not_know(sites: Sites) 
         ("failback", "plan"),
         ("rejoin", "plan", "--site", "north"),
         ("schema", "apply"),
+        ("run", "flow", "--site", "east", "--take-over"),
     ):
         said = sites.call(*words, "--json", at="east")
         assert refused(said) == (3, "ZT438"), words

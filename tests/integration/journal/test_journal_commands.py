@@ -180,6 +180,8 @@ def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: 
         with pytest.raises(Refused) as refused:
             prepare(load(str(path)), SiteName("west"))
         assert refused.value.code == "ZT467"
+        said = call("run", "emitter", "--config", str(path), "--site", "west", "--json")
+        assert (said.code, said.answer("error")["code"]) == (3, "ZT467")
         assert call("schema", "apply", "--dsn", dsn).code == 0
     assert call(*apply, "--json").answer("schema-apply")["epoch"] == 257
     listed = {name: sites[name] for name in ("west", "east")}
@@ -188,6 +190,9 @@ def test_the_first_epoch_is_opened_once_and_by_a_site_of_the_configuration(lab: 
     with superuser(dsn) as connection:
         assert one_row(connection, "select epoch, site, phase from zerotail.epoch") == (257, "west", "live")
         assert read_numbers(connection) == {"east": 0, "west": 1}
+    installations = call("version", "--config", str(path), "--json").answer("version")["installations"]
+    assert installations["west"] in call(*apply).out
+    assert installations["east"].startswith("? the database at 127.0.0.1:1 does not answer")
     assert call("schema", "apply", "--dsn", dsn, "--first-epoch").code == 2
     listed["west"] = {**sites["west"], "database": {"dsn": "host=127.0.0.1 port=2"}}
     path.write_text(yaml.safe_dump({"name": "begun", "sites": listed}, sort_keys=False))
