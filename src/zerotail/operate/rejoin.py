@@ -60,7 +60,7 @@ def plan_rejoin(
     if not exposed:  # else they are made to wait for the site when it is back
         world.require_commits(active, site, follows=attached)
     if not attached:
-        world.require_rights(site)
+        world.require_rights(site, keeps_tail=True)
         require_command(configuration.takeover.attach, "attach")
         if seen is None:
             needs.append(f"--accept-lost-database {site}")

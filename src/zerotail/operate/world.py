@@ -107,10 +107,14 @@ class World:
         require_known_sites(self.sites, seen.numbers)
         return seen.numbers
 
-    def require_rights(self, *sites: SiteName, promotes: bool = False) -> None:
+    def require_rights(self, *sites: SiteName, promotes: bool = False, keeps_tail: bool = False) -> None:
         """`Refused` with the statements to type unless whoever asks may do at these sites what an act does there."""
         for site in sites:
-            lacks = [one for one in self.lacks.get(site, ()) if promotes or not one.to_promote]
+            lacks = [
+                one
+                for one in self.lacks.get(site, ())
+                if (promotes or not one.to_promote) and (keeps_tail or not one.to_keep_the_tail)
+            ]
             if lacks:
                 grants = dict.fromkeys(f"{one.grant};    # in SQL, as a superuser at the primary" for one in lacks)
                 raise Refused(

@@ -6,22 +6,31 @@ replicated, so a standby answers for the day on which it is the primary.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from zerotail.postgres.connection import Connection, one_row
 
 ROLE = "zerotail_operator"
 _TABLES = {
-    "insert": ("epoch", "head", "lane", "step", "rejoined"),
+    "insert": ("epoch", "head", "lane", "life", "step", "rejoined"),
     "update": ("epoch", "head", "lane", "rejoined", "submission", "doubt"),
 }
+_LOCKED = {"update": ("instruction", "submission", "segment", "outbox")}
+"""While the tail of a site is read that is to be replaced."""
+
+
 # By number, not by name: a name would be looked up in a schema that the user may not even use.
-_BY_TABLES = " and ".join(
-    f"(select bool_and(has_table_privilege({{role}}, pg_class.oid, '{right}')) from pg_class "
-    f"where relnamespace = (select oid from pg_namespace where nspname = 'zerotail') "
-    f"and relname in ({', '.join(repr(table) for table in tables)}))"
-    for right, tables in _TABLES.items()
-)
+def _by(wanted: Mapping[str, tuple[str, ...]]) -> str:
+    return " and ".join(
+        f"(select bool_and(has_table_privilege({{role}}, pg_class.oid, '{right}')) from pg_class "
+        f"where relnamespace = (select oid from pg_namespace where nspname = 'zerotail') "
+        f"and relname in ({', '.join(repr(table) for table in tables)}))"
+        for right, tables in wanted.items()
+    )
+
+
+_KEEP = "keep the tail"
 _PROMOTE = "promote a standby"
 _ON_THE_SERVER = (
     ("see who follows", "pg_has_role({role}, 'pg_read_all_stats', 'usage')", "grant pg_read_all_stats to {to}"),
@@ -47,7 +56,7 @@ _ON_THE_SERVER = (
         "grant alter system on parameter synchronous_standby_names to {to}",
     ),
 )
-_RIGHTS = (("write epochs", _BY_TABLES, ""), *_ON_THE_SERVER)
+_RIGHTS = (("write epochs", _by(_TABLES), ""), (_KEEP, _by(_LOCKED), ""), *_ON_THE_SERVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,11 @@ class MissingRight:
     def to_promote(self) -> bool:
         """Whether only `pg_promote` needs it, which a command of the user's own replaces."""
         return self.what == _PROMOTE
+
+    @property
+    def to_keep_the_tail(self) -> bool:
+        """Whether only a rejoin needs it, at the site that is to be replaced."""
+        return self.what == _KEEP
 
 
 def missing_rights(connection: Connection) -> tuple[MissingRight, ...]:

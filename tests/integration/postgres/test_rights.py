@@ -50,7 +50,7 @@ def test_a_superuser_lacks_nothing(owner: Connection) -> None:
 
 def test_whoever_is_no_operator_is_told_the_one_role_that_gives_all(owner: Connection) -> None:
     said = missing(owner)
-    assert len(said) == 6
+    assert len(said) == 7
     assert {grant for _, grant in said} == {"grant zerotail_operator to ada_of_rights"}
     owner.execute("grant zerotail_operator to ada_of_rights")
     assert missing(owner) == []
