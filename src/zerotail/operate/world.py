@@ -132,7 +132,7 @@ class World:
         if commits is None:
             return
         unsafe = why_commits_are_unsafe(commits, active, other) if follows else None
-        if unsafe is None and not is_named(commits.setting, other):
+        if not follows and not is_named(commits.setting, other):
             named = f"synchronous_standby_names is {commits.setting}" if commits.setting.strip() else "it is empty"
             unsafe = f"commits of {active} would not wait for {other}: {named}"
         if unsafe is not None:
