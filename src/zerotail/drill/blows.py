@@ -10,9 +10,12 @@ from contextlib import suppress
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
+import yaml
+
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Fault, Rehearsal
+from zerotail.drill.stranger import Stranger, meets
 from zerotail.errors import Refused
 from zerotail.lab.fault import (
     FaultReport,
@@ -32,6 +35,7 @@ from zerotail.lab.rollback import roll_back
 from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.owed import observe_drained
+from zerotail.private import write_file
 
 P = ParamSpec("P")
 _WAITING = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
@@ -71,6 +75,26 @@ def kill_site(rehearsal: Rehearsal, site: str) -> FaultReport:
 def destroy(rehearsal: Rehearsal, site: str) -> FaultReport:
     """Everything of a site at once, and its disks."""
     return _lose(rehearsal, site, "site-destroyed", destroy_site)
+
+
+@blow
+def list_own_sites_first(rehearsal: Rehearsal) -> FaultReport:
+    """The file of each site lists that site first, as whoever writes one does."""
+    listed = {}
+    for site in (rehearsal.active, rehearsal.standby):
+        path = rehearsal.config(site)
+        content = yaml.safe_load(path.read_text())
+        content["sites"] = {site: content["sites"].pop(site), **content["sites"]}
+        write_file(path, yaml.safe_dump(content, sort_keys=False))
+        listed[site] = list(rehearsal.configuration(site).sites)
+    evidence = tuple(f"the file of {site} lists {' and '.join(sites)}" for site, sites in listed.items())
+    return FaultReport("site-order", "both", len({tuple(sites) for sites in listed.values()}) == 2, evidence)
+
+
+@blow
+def share_with(rehearsal: Rehearsal, second: Stranger) -> FaultReport:
+    """A second installation is at work on the same topics and the same channel."""
+    return meets(rehearsal, second)
 
 
 def keep_replica(rehearsal: Rehearsal) -> None:

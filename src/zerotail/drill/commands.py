@@ -11,16 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from zerotail.core.identity import SiteName
 from zerotail.core.takeover import WHOLE, Step
+from zerotail.deadline import Deadline, wait_until
 from zerotail.drill.rehearsal import PATIENCE_SECONDS, Rehearsal, TimedStep
 from zerotail.errors import Unfinished
 from zerotail.lab.fault import FaultReport
+from zerotail.lab.site import other_site
 from zerotail.operate.plan import STEP_NAMES
 from zerotail.operate.takeover import Statements, plan_takeover
 from zerotail.operate.world import observe_world
+from zerotail.postgres import lineage
+from zerotail.postgres.connection import session
+from zerotail.private import write_file
 
 PROMOTE, CLAIM_LANES = STEP_NAMES[Step.PROMOTE], STEP_NAMES[Step.HANDSHAKE]
+_NOWHERE = "http://127.0.0.1:9/"
+"""Nobody listens there."""
 TAKEOVER_STEPS = tuple(STEP_NAMES[step] for step in WHOLE)
 
 
@@ -49,9 +58,17 @@ class Command:
         return Ended(self.process.returncode, json.loads(out) if out.strip() else {})
 
 
-def call(rehearsal: Rehearsal, site: str, *words: str, state: Path | None = None) -> Command:
+def call(
+    rehearsal: Rehearsal, site: str, *words: str, state: Path | None = None, config: Path | None = None
+) -> Command:
     """Start one `zerotail` command as an operator of a site would."""
-    place = ("--config", str(rehearsal.config(site)), "--state", str(state or rehearsal.notebook().folder), "--json")
+    place = (
+        "--config",
+        str(config or rehearsal.config(site)),
+        "--state",
+        str(state or rehearsal.notebook().folder),
+        "--json",
+    )
     command = [sys.executable, "-m", "zerotail", *words, *place]
     return Command(
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -61,6 +78,35 @@ def call(rehearsal: Rehearsal, site: str, *words: str, state: Path | None = None
 def ask_for_takeover(rehearsal: Rehearsal, site: str, plan: str, state: Path) -> Command:
     """Start `takeover run` with a plan that was seen before."""
     return call(rehearsal, site, "takeover", "run", "--to", site, "--plan", plan, "--confirm", site, state=state)
+
+
+def go_on_alone(rehearsal: Rehearsal, site: str) -> None:
+    """An operator states that the other site is out, and does not know better; returns when the epoch is opened.
+
+    His site reaches nobody outside, so where lanes are to be claimed the command would wait: it is killed then.
+    """
+    alone = rehearsal.config(site).with_name("alone.yaml")
+    content = yaml.safe_load(rehearsal.config(site).read_text())
+    content["takeover"]["automatic"] = False
+    for channel in content["channels"].values():
+        channel |= {name: _NOWHERE for name in ("url", "last_number_url") if name in channel}
+    write_file(alone, yaml.safe_dump(content, sort_keys=False))
+    state = rehearsal.layout.path / "notes-alone"
+    words = ("--to", site, "--accept-lost-site", other_site(site))
+    plan = call(rehearsal, site, "takeover", "plan", *words, state=state, config=alone).wait()
+    if plan.code:
+        raise Unfinished(f"{site} could not go on alone: {plan.said.get('message')}", code="ZT803")
+    stated = ("--plan", plan.said["id"], "--confirm", site)
+    command = call(rehearsal, site, "takeover", "run", *words, *stated, state=state, config=alone)
+
+    def is_opened() -> bool:
+        with session(rehearsal.dsn(site), Deadline.after(PATIENCE_SECONDS)) as connection:
+            return lineage.is_exposed(connection)
+
+    wait_until(f"{site} goes on alone", is_opened, Deadline.after(PATIENCE_SECONDS))
+    rehearsal.note("act", f"takeover to {site} {' '.join(words[2:])}: its epoch is opened")
+    command.process.kill()
+    command.process.communicate()
 
 
 def plan_of_takeover(rehearsal: Rehearsal, site: str) -> str:

@@ -30,12 +30,13 @@ from zerotail.lab.example import CONFIGURATION
 from zerotail.lab.fault import FaultReport, start_target
 from zerotail.lab.layout import SITES, Layout
 from zerotail.lab.receiver import ReceiverControl
-from zerotail.lab.receiver.protocol import PartitionTotals
+from zerotail.lab.receiver.protocol import Attempt, PartitionTotals
 from zerotail.lab.site import other_site
 from zerotail.operate.act import ActReport
 from zerotail.operate.notebook import Notebook
 from zerotail.operate.pipeline import transforms_of
 from zerotail.postgres.connection import session
+from zerotail.postgres.installation import read_installation
 from zerotail.postgres.owed import observe_drained
 
 CHANNEL, STAGE = "bank", "settle"
@@ -112,6 +113,8 @@ class Rehearsal:
     producers: dict[str, int] = field(default_factory=dict)
     """The numbers of the producers, when the end was read."""
     active: str = SITES[0]
+    installation: str = ""
+    """The identity of the pair, once it has begun: another one may send to the same receiver."""
     fault: Fault | None = None
     """The one from which seconds count, else the last one."""
     asked_at: float | None = None
@@ -247,8 +250,20 @@ class Rehearsal:
 
     def totals(self) -> list[PartitionTotals]:
         """What the receiver has, partition by partition."""
+        return [one for one in self.totals_of_all() if self._is_ours(one.installation)]
+
+    def totals_of_all(self) -> list[PartitionTotals]:
+        """The same, of every installation."""
         found = self.receiver.totals(deadline=Deadline.after(30)).partitions
         return [one for one in found if one.channel == CHANNEL]
+
+    def attempts(self) -> list[Attempt]:
+        """Everything that this pair has tried at the receiver."""
+        found = self.receiver.attempts(deadline=Deadline.after(PATIENCE_SECONDS))
+        return [one for one in found if self._is_ours(one.installation)]
+
+    def _is_ours(self, installation: str) -> bool:
+        return self.installation in ("", installation)
 
     def accepted(self) -> int:
         """How many messages the receiver has accepted."""
@@ -256,6 +271,8 @@ class Rehearsal:
 
     def begin(self) -> None:
         """Start both sites and the business; return when messages flow."""
+        with session(self.database, Deadline.after(PATIENCE_SECONDS)) as connection:
+            self.installation = read_installation(connection).name
         self.start_site(self.active)
         self.start_site(self.standby, standby=True)
         self.processes[self.active].wait_until_says(PATIENCE_SECONDS, "running stage", "running producers")

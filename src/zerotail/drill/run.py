@@ -11,7 +11,6 @@ from pathlib import Path
 
 from zerotail.core.identity import ChannelName, StageName
 from zerotail.core.verdict import Verdict
-from zerotail.deadline import Deadline
 from zerotail.drill.acts import begin_again
 from zerotail.drill.arrivals import Arrival, read_arrivals
 from zerotail.drill.checker import Expect, check
@@ -179,8 +178,7 @@ def _try_to_drain(rehearsal: Rehearsal) -> None:
 
 
 def _judge(rehearsal: Rehearsal, scenario: Scenario, judged: Judged, folder: Path) -> None:
-    deadline = Deadline.after(_PATIENCE_SECONDS)
-    judged.attempts = tuple(rehearsal.receiver.attempts(deadline=deadline))
+    judged.attempts = tuple(rehearsal.attempts())
     acknowledged = rehearsal.business.acknowledged
     judged.counts = judge(rehearsal.database, acknowledged, ChannelName(CHANNEL), judged.attempts)
     if scenario.is_planned:
