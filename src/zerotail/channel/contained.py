@@ -1,7 +1,8 @@
 """A receiver whose faults are answers: whatever goes wrong in reaching it is the matter of its lane alone (E17).
 
 1. It is opened when it is needed, and again after a fault: a file with a secret may come back.
-2. What failed before anything could be sent is `Unreachable`; whatever fails later says nothing: `Indefinite`.
+2. What it has taken is counted: `accepted` hears of every batch.
+3. What failed before anything could be sent is `Unreachable`; whatever fails later says nothing: `Indefinite`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TypeVar
 
 from zerotail.channel.receiver import ClaimAnswer, Receiver, SendAnswer
 from zerotail.errors import first_line
-from zerotail.ports import ClaimAtReceiver, Indefinite, SendEmissions, Unreachable
+from zerotail.ports import Accepted, ClaimAtReceiver, Indefinite, SendEmissions, Unreachable
 
 T = TypeVar("T")
 
@@ -19,8 +20,9 @@ T = TypeVar("T")
 class Contained:
     """The sender's side of one lane's receiver."""
 
-    def __init__(self, open_it: Callable[[], Receiver]) -> None:
+    def __init__(self, open_it: Callable[[], Receiver], accepted: Callable[[int], None] = lambda _: None) -> None:
         self._open = open_it
+        self._accepted = accepted
         self._receiver: Receiver | None = None
 
     def claim(self, effect: ClaimAtReceiver) -> ClaimAnswer:
@@ -29,7 +31,10 @@ class Contained:
 
     def send(self, effect: SendEmissions) -> SendAnswer:
         """Send one batch and wait for its answer."""
-        return self._ask(lambda receiver: receiver.send(effect))
+        answer = self._ask(lambda receiver: receiver.send(effect))
+        if isinstance(answer, Accepted):
+            self._accepted(len(effect.values))
+        return answer
 
     def close(self) -> None:
         """Give back connections and clients."""

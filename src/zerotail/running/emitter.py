@@ -184,7 +184,10 @@ class Emitter:
         adapters = SiteAdapters(self._settings)
         try:
             channel = self._configuration.channels[lane.channel]
-            receiver = Contained(lambda: _witnessed(open_receiver(channel, lane, self._site), self._site, lane))
+            receiver = Contained(
+                lambda: _witnessed(open_receiver(channel, lane, self._site), self._site, lane),
+                lambda count: self._say("emitter", lane.channel, lane.partition, "working", sent=count),
+            )
             adapters.attach(lane.channel, receiver)
             sender = sender_of(self._configuration, lane, self._site)
             return self._keep_driving(lambda: emit(sender), adapters, lane, backoff)

@@ -42,6 +42,15 @@ class Rude:
         return answer
 
 
+def test_what_a_receiver_has_taken_is_counted() -> None:
+    rude, taken = Rude(), list[int]()
+    contained = Contained(lambda: rude, taken.append)
+    contained.send(batch(LANE, 1, 3))
+    rude.raises = RuntimeError("odd")
+    contained.send(batch(LANE, 4, 9))
+    assert taken == [3]
+
+
 @pytest.mark.parametrize("error", [RuntimeError("odd"), KeyError("verdicts"), Broken("no"), UnicodeError()])
 def test_what_a_receiver_raises_says_nothing_of_what_was_sent(error: Exception) -> None:
     rude = Rude()
