@@ -16,6 +16,7 @@ from dataclasses import dataclass
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _WORD = re.compile(r"\s*(\"(?:[^\"]|\"\")*\"|[^\s,()\"]+|[,()])")
 _CONFIRM = ("sync", "quorum")
+_DURABLE = ("on", "remote_apply")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,8 @@ class Commits:
     setting: str
     """Its `synchronous_standby_names`."""
     followers: tuple[Follower, ...]
+    level: str = "on"
+    """The `synchronous_commit` of whoever says nothing else."""
 
 
 def why_commits_are_unsafe(commits: Commits, active: str, standby: str) -> str | None:
@@ -99,6 +102,8 @@ def why_commits_are_unsafe(commits: Commits, active: str, standby: str) -> str |
     """
     if read_waiting(commits.setting) is None:
         return f"commits of {active} wait for nobody"
+    if commits.level not in _DURABLE:
+        return f"commits of {active} return before {standby} has them on disk: synchronous_commit is {commits.level}"
     if hang := why_commits_hang(commits.setting, commits.followers):
         return f"every commit of {active} hangs: {hang}"
     if without := _why_they_return_without(commits, standby):
@@ -112,9 +117,11 @@ def is_named(setting: str, standby: str) -> bool:
     return waiting is not None and any(name in ("*", standby.lower()) for name in map(str.lower, waiting.names))
 
 
-def wanted(standby: str) -> str:
+def wanted(standby: str, level: str = "on") -> str:
     """The SQL that lets commits wait for this standby."""
-    return f"alter system set synchronous_standby_names = '{written(standby)}'; select pg_reload_conf();"
+    names = f"alter system set synchronous_standby_names = '{written(standby)}';"
+    first = "" if level in _DURABLE else "alter system set synchronous_commit = on; "
+    return f"{first}{names} select pg_reload_conf();"
 
 
 def _why_they_return_without(commits: Commits, standby: str) -> str | None:

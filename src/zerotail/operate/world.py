@@ -139,7 +139,7 @@ class World:
             raise Refused(
                 f"{unsafe}.",
                 code="ZT449",
-                tries=(f"{wanted(other)}    # in SQL, as a superuser at {active}", "zerotail status"),
+                tries=(f"{wanted(other, commits.level)}    # in SQL, as a superuser at {active}", "zerotail status"),
             )
 
     def is_live(self, site: SiteName) -> bool:

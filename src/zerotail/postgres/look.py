@@ -227,6 +227,8 @@ class DatabaseLook:
     """None when the tables are not there."""
     lacks: tuple[MissingRight, ...] = ()
     """What whoever asks could not do here in an act."""
+    commit_level: str = "on"
+    """Of a primary: its `synchronous_commit`."""
     life: str = ""
     """Of a primary: the nonce of the life that runs, if it is verified."""
 
@@ -301,6 +303,7 @@ def _look(connection: Connection) -> DatabaseLook:
         replay_seconds=replay_seconds,
         followers=commits.followers,
         waits_for=commits.setting,
+        commit_level=commits.level,
         position=Lsn(0) if standby else read_position(connection),
         books=books,
         lacks=missing_rights(connection) if has_tables else (),

@@ -12,6 +12,11 @@ from zerotail.core.standby import Commits, Follower, written
 from zerotail.deadline import Deadline, wait_until
 from zerotail.postgres.connection import Connection, one_row
 
+# As a session begins: what this one has set for itself says nothing of the others.
+_SETTINGS = """
+select current_setting('synchronous_standby_names'),
+       (select reset_val from pg_settings where name = 'synchronous_commit')
+"""
 _FOLLOWERS = b"""
 select application_name, state, sync_state,
        greatest(pg_current_wal_flush_lsn() - coalesce(flush_lsn, '0/0'::pg_lsn), 0)::bigint
@@ -21,8 +26,8 @@ select application_name, state, sync_state,
 
 def read_commits(connection: Connection) -> Commits:
     """What a commit of this primary meets."""
-    setting = one_row(connection, "show synchronous_standby_names")[0]
-    return Commits(setting, tuple(Follower(*row) for row in connection.execute(_FOLLOWERS)))
+    setting, level = one_row(connection, _SETTINGS)
+    return Commits(setting, tuple(Follower(*row) for row in connection.execute(_FOLLOWERS)), level)
 
 
 def set_synchronous_standby(connection: Connection, standby: str | None) -> None:

@@ -117,8 +117,10 @@ def _why_commits_are_not_safe(primary: DatabaseLook, active: str, other: str) ->
         return
     if primary.waits_for.strip() and any(follower.state is None for follower in primary.followers):
         yield f"{active} hides who follows: grant pg_read_all_stats to zerotail_reader, zerotail_operator;"
-    elif unsafe := why_commits_are_unsafe(Commits(primary.waits_for, primary.followers), active, other):
-        yield f"{unsafe}; to mend it: {wanted(other)}"
+        return
+    commits = Commits(primary.waits_for, primary.followers, primary.commit_level)
+    if unsafe := why_commits_are_unsafe(commits, active, other):
+        yield f"{unsafe}; to mend it: {wanted(other, commits.level)}"
 
 
 def _why_rights_are_missing(standby: DatabaseLook, site: str, *, promotes: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ from zerotail.core.standby import (
     is_named,
     read_waiting,
     slot_of,
+    wanted,
     why_commits_are_unsafe,
     why_commits_hang,
     written,
@@ -85,6 +86,15 @@ def test_a_commit_is_safe_when_it_waits_for_the_other_site_and_returns(
     seen = tuple(Follower(name, "streaming", state, 0) for name, state in followers.items())
     unsafe = why_commits_are_unsafe(Commits(setting, seen), "east", "west")
     assert (unsafe is None) == safe
+
+
+@pytest.mark.parametrize(
+    ("level", "safe"), [("on", True), ("remote_apply", True), ("remote_write", False), ("off", False)]
+)
+def test_a_commit_that_returns_before_the_other_disk_has_it_is_not_safe(level: str, safe: bool) -> None:
+    commits = Commits("FIRST 1 (west)", (Follower("west", "streaming", "sync", 0),), level)
+    assert (why_commits_are_unsafe(commits, "east", "west") is None) == safe
+    assert wanted("west", level).startswith("alter system set synchronous_commit = on;") != safe
 
 
 def test_a_name_is_found_in_the_setting_whatever_its_capitals() -> None:
