@@ -89,7 +89,7 @@ def parts_of_the_suite() -> list[Part]:
         sys.exit(f"nightly: the tests cannot be listed, so no part is begun:\n{listed.stdout}{listed.stderr}")
     modules = sorted({line.partition("::")[0] for line in listed.stdout.splitlines() if "::" in line})
     return [
-        Part("suite", (*pytest, "-n", "2", "-m", "fast or servers"), hours=1.5),
+        Part("suite", (*pytest, "-n", "3", "-m", "fast or servers"), hours=1.5),
         *(
             Part(module.removeprefix("tests/").removesuffix(".py"), (*pytest, "-m", "nightly", module), hours=1.0)
             for module in modules
