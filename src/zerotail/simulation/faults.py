@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from zerotail import ports
 from zerotail.core.epoch import Durability, works_at
-from zerotail.core.identity import SiteName, Timeline
+from zerotail.core.gate import Release
+from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, Lsn, SiteName, Timeline
+from zerotail.core.receiver import ReceiverClass
 from zerotail.simulation import plan as plans
-from zerotail.simulation.kafka import FOREIGN_RECORD, Log
+from zerotail.simulation.kafka import FOREIGN_RECORD, THEIRS, Log
 from zerotail.simulation.operators import Operators
-from zerotail.simulation.parts import OTHER, SITES
+from zerotail.simulation.parts import EAST, OTHER, SITES, Actor
 from zerotail.simulation.plan import Fault
 from zerotail.simulation.schedule import Schedule
 from zerotail.simulation.world import World
@@ -36,6 +39,8 @@ class Faults:
             self._kafka(fault, site)
         elif kind in (plans.LINK_CUT, plans.LINK_ONE_WAY, plans.OUTSIDE_CUT):
             self._cut(fault, site)
+        elif kind == plans.OUTSIDE_OTHERS:
+            self._send_of_others(fault)
         elif kind in (plans.SITE_DOWN, plans.SITE_DESTROYED):
             self._site_fault(fault, site)
         else:
@@ -75,6 +80,24 @@ class Faults:
             log.spoils = self.operators.attentive  # nobody else gets the partition going again
         elif log.records:
             log.records += log.records[-1 - fault.choice % 3 :]
+
+    def _send_of_others(self, fault: Fault) -> None:
+        """Another installation claims a receiver of ours, as a newer sender would, and sends what would come next.
+        One of class R3 takes whatever comes, and one that nobody has used yet would belong to who came first.
+        """
+        world = self.world
+        lane, receiver = list(world.receivers.items())[fault.choice % len(world.receivers)]
+        if not receiver.accepted or receiver.receiver is ReceiverClass.R3:
+            return
+        self.schedule.tell(f"{fault.kind}: {lane.channel}/{lane.partition}")
+        world.moment += 1
+        writer, name = Actor(EAST), (lane, Epoch(1 << 40), Incarnation(1))
+        receiver.claimed(world.moment, writer, ports.ClaimAtReceiver(*name, THEIRS.outside))
+        number = EmissionNumber(receiver.last + 1)
+        release = Release(world.servers[EAST].standing().asker, Lsn(0), None)
+        batch = ports.SendEmissions(*name, number, (b'"theirs"',), number, release, THEIRS.outside)
+        receiver.arrived(world.moment, writer, batch)
+        self.schedule.mark("another installation sent to a receiver")
 
     def _cut(self, fault: Fault, site: SiteName) -> None:
         world = self.world

@@ -35,6 +35,7 @@ from zerotail.drill.chained import ChainedBytes, SegmentName, decisions_of
 from zerotail.drill.checker import SIMULATED, check
 from zerotail.failover.replay import Replay
 from zerotail.simulation.judge import Watch
+from zerotail.simulation.kafka import THEIRS
 from zerotail.simulation.outside import Attempt
 from zerotail.simulation.parts import OTHER, DecidedNote
 from zerotail.simulation.postgres import Server
@@ -95,7 +96,8 @@ def _events(run: Run, watch: Watch) -> Iterator[_Event]:
     for decided in _surviving_decisions(run.world):
         yield decided.time, "operator", drill.PoisonDecided, _poison_decided(decided, names)
     for note in run.world.outside:
-        yield _outside(note)
+        if getattr(note, "installation", "") != THEIRS.name:
+            yield _outside(note)
     end = run.world.moment + 1
     begun = {"rule": "L2", "what": "rest", "limit": 1}
     yield end, "run", drill.LimitBegan, begun

@@ -11,7 +11,7 @@ while the run goes on, with the world's own knowledge, not with the evidence tha
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from zerotail import ports
 from zerotail.core.emission import Lane
@@ -281,6 +281,8 @@ def _judge_senders(world: World) -> list[Violation]:
         if not world.receivers[lane].fences:
             continue
         if isinstance(note, Attempt):
+            if note.installation == THEIRS.name:
+                continue
             claim = highest.get(note.lane, (0, 0))
             if note.answer == "accepted" and (note.epoch, note.incarnation) < claim:
                 return [Violation("S6", f"{note.lane.channel} {note.number} came from an older sender")]
@@ -293,7 +295,7 @@ def _judge_lane(receiver: Receiver, reference: Sequence[bytes], watch: Watch, *,
     """S1, S2, S3, S5, S6: what the receiver accepted against what the journal owes."""
     name = receiver.lane.channel
     last = epoch = 0
-    for attempt in receiver.accepted:
+    for attempt in _ours(receiver.accepted):
         number = attempt.number
         if number <= last:
             if receiver.receiver is ReceiverClass.R3 and (receiver.lane, number) in watch.doubted:
@@ -312,10 +314,15 @@ def _judge_lane(receiver: Receiver, reference: Sequence[bytes], watch: Watch, *,
         last, epoch = number, attempt.epoch
     if complete and last < len(reference):
         return [Violation("S1", f"{name} {last + 1} is owed and was never accepted")]
-    for attempt in receiver.attempts:
+    for attempt in _ours(receiver.attempts):
         if attempt.answer == "repeat" and attempt.value != reference[attempt.number - 1]:
             return [Violation("S2", f"{name} {attempt.number} was sent again with other bytes")]
     return []
+
+
+def _ours(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
+    """What did not come from another installation, and say so."""
+    return (attempt for attempt in attempts if attempt.installation != THEIRS.name)
 
 
 def _judge_clients(run: Run, server: Server) -> list[Violation]:

@@ -3,7 +3,8 @@
 They know which site went on last (`world.active`) and which one they have declared out (`world.out`); they
 never take over at a site that is out. That much is assumed of people; everything else is left to the
 protocol, and to chance. In some runs they are wrong about it: then two sites go on alone, and no receiver
-that remembers claims may take messages of both without an alarm (I21).
+that remembers claims may take messages of both without an alarm (I21). In others they have lost the notebook, and take
+over wherever a plan lets them: it asks the receivers.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from random import Random
 from typing import Any
 
 from zerotail import ports
+from zerotail.core import staleness
 from zerotail.core.completeness import find_beyond, may_hold_more
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import EmissionNumber, PartitionNumber, SiteName, StageName, Timeline
 from zerotail.core.poison import Decision, Poison, Remedy
 from zerotail.core.receiver import DoubtPolicy
+from zerotail.errors import Refused
 from zerotail.failover.handover import hand_over
 from zerotail.failover.rejoin import rejoin
 from zerotail.failover.takeover import expose, take_over
@@ -42,6 +45,8 @@ class Operators:
         self.schedule = schedule
         self.errant = False
         """Whether they are wrong about which site is out."""
+        self.forgetful = False
+        """Whether they do not know which site went on last, and rely on what a plan says."""
         self.power_on: Callable[[SiteName], None] = lambda _: None
         self.attentive = False
         """Whether they decide about records that stop a partition; else it stays stopped, for whoever runs it."""
@@ -79,13 +84,33 @@ class Operators:
 
     def take_over(self, site: SiteName) -> None:
         """Take over at a site, unless it was declared out."""
-        if (self.world.out == site and not self.errant) or not self.world.site_up[site]:
+        if not self.world.site_up[site]:
+            return
+        if self.world.out == site and not self.errant and not self._may_take_over_old_copy(site):
             return
         topology = self.world.topology
         story = take_over(
             topology.pipeline, site, NUMBER[site], OTHER[site], accept_loss=self._knows_that_it_is_complete(site)
         )
         self._run(f"takeover {site}", site, story)
+
+    def _may_take_over_old_copy(self, site: SiteName) -> bool:
+        """Whether a plan lets somebody take over who does not know that the other site went on alone. Receivers know
+        it, those that heard of it: nobody else can tell, and so he waits until all of them have.
+        """
+        world, alone = self.world, self.world.servers[OTHER[site]].lineage.current
+        claims = {lane: receiver.claim for lane, receiver in world.receivers.items()}
+        if not self.forgetful or (alone.durability, alone.phase) != (Durability.EXPOSED, Phase.LIVE):
+            return False
+        known = {lane.channel: claim[0] for lane, claim in claims.items() if claim and claim[0] == alone.epoch}
+        if any(claim is None or claim[0] != alone.epoch for claim in claims.values()):
+            return False
+        try:
+            staleness.require_not_superseded(site, world.servers[site].lineage, known, accept_loss=False)
+        except Refused:
+            self.schedule.mark("a copy that is out of date was refused")
+            return False
+        return True
 
     def _other_is_complete(self, active: SiteName) -> bool:
         """Whether the other site's copy has something that the active site lost inside itself, as a plan says."""

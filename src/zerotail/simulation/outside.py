@@ -25,6 +25,7 @@ from zerotail.ports import (
     Accepted,
     ClaimAtReceiver,
     Indefinite,
+    OtherInstallation,
     OutOfOrder,
     SendEmissions,
     Superseded,
@@ -60,7 +61,7 @@ class Writer:
 class Attempt:
     """One message that arrived at a receiver."""
 
-    __slots__ = ("answer", "epoch", "incarnation", "lane", "number", "site", "time", "value")
+    __slots__ = ("answer", "epoch", "incarnation", "installation", "lane", "number", "site", "time", "value")
 
     def __init__(self, time: int, site: str, effect: SendEmissions, number: int, value: bytes, answer: str) -> None:
         self.time = time
@@ -68,6 +69,7 @@ class Attempt:
         self.lane = effect.lane
         self.epoch = effect.epoch
         self.incarnation = effect.incarnation
+        self.installation = effect.installation
         self.number = number
         self.value = value
         self.answer = answer
@@ -90,6 +92,7 @@ class Receiver:
         "attempts",
         "claim",
         "claims",
+        "installation",
         "kind",
         "lane",
         "last",
@@ -113,8 +116,10 @@ class Receiver:
         self.kind = kind if receiver in (ReceiverClass.R0, ReceiverClass.R1) else Kind.HTTP
         self.accepted: list[Attempt] = []
         """What had an effect, in the order in which it had it."""
-        self.numbers: set[int] = set()
-        """Their numbers."""
+        self.numbers: set[tuple[str, int]] = set()
+        """Their installations and numbers."""
+        self.installation: str | None = None
+        """Whose numbers these are, where there can be only one; None before the first."""
         self.last = EmissionNumber(0)
         """The highest of these."""
         self.attempts: list[Attempt] = []
@@ -130,8 +135,10 @@ class Receiver:
         """Whether it can refuse an older sender."""
         return self.receiver is ReceiverClass.R2 or self._is_r0(Kind.KAFKA, Kind.POSTGRES)
 
-    def claimed(self, time: int, writer: Writer, effect: ClaimAtReceiver) -> Welcome | Superseded:
+    def claimed(self, time: int, writer: Writer, effect: ClaimAtReceiver) -> Welcome | Superseded | OtherInstallation:
         """Somebody says that it sends from now on."""
+        if self._belongs_to_another(effect.installation):
+            return OtherInstallation(self.installation or "")
         newer = self._newer_than((effect.epoch, effect.incarnation))
         self.notes.append(ClaimNoted(time, writer.site, effect, newer is None))
         if newer is not None:
@@ -143,14 +150,18 @@ class Receiver:
 
     def arrived(self, time: int, writer: Writer, effect: SendEmissions) -> Any:
         """A batch arrives; the answer."""
+        if self._belongs_to_another(effect.installation):
+            return OtherInstallation(self.installation or "")
         if self._is_r0(Kind.KAFKA):
             return self._with_producer(time, writer, effect)
         if self.receiver.remembers:
             return self._in_order(time, writer.site, effect)
-        if self.receiver is ReceiverClass.R1 and effect.first in self.numbers and effect.last not in self.numbers:
+        of = effect.installation
+        first, last = (of, effect.first) in self.numbers, (of, effect.last) in self.numbers
+        if self.receiver is ReceiverClass.R1 and first and not last:
             self.mark(OVERLAP)
         for number, value in enumerate(effect.values, effect.first):
-            known = self.receiver is ReceiverClass.R1 and number in self.numbers
+            known = self.receiver is ReceiverClass.R1 and (of, number) in self.numbers
             self._note(time, writer.site, effect, number, value, "repeat" if known else "accepted")
         return Accepted(effect.last)
 
@@ -160,6 +171,14 @@ class Receiver:
             return Unreachable()
         had, writer.producer = writer.producer, 0
         return Indefinite() if had else OutOfOrder(EmissionNumber(effect.first - 1))
+
+    def _belongs_to_another(self, installation: str) -> bool:
+        """Whether its numbers are those of another installation; the first one that comes has it for itself."""
+        if not self.receiver.remembers:
+            return False
+        if self.installation is None:
+            self.installation = installation
+        return installation != self.installation
 
     def _is_r0(self, *kinds: Kind) -> bool:
         return self.receiver is ReceiverClass.R0 and self.kind in kinds
@@ -232,5 +251,5 @@ class Receiver:
         self.notes.append(attempt)
         if answer == "accepted":
             self.accepted.append(attempt)
-            self.numbers.add(number)
+            self.numbers.add((effect.installation, number))
             self.last = EmissionNumber(max(self.last, number))

@@ -30,6 +30,7 @@ DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "se
 DB_ROLLBACK = "database comes back as it was a while ago"
 DB_ANOTHER = "another standby of the site answers"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
+OUTSIDE_OTHERS = "another installation sends to a receiver"
 LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
 SITE_DOWN, SITE_DESTROYED = "site is down", "site is destroyed"
 WORLD_FAULTS = (
@@ -94,6 +95,8 @@ class Plan:
     """Operators believe that a site is out which is only cut off, and take over at one that they declared
     out.
     """
+    forgetful: bool = False
+    """Operators do not know which site went on last, and take over wherever the plan of a takeover lets them."""
     waiting: bool = False
     """Clients take nothing for accepted that is stored at one site only."""
     careless: int = 0
@@ -148,10 +151,16 @@ def draw(seed: int) -> Plan:
         ),
         heal=random.choice((REJOIN, REJOIN, HANDOVER, TAKEOVER)),
         poison=random.choice((0, 0, 0, 2, 5)),
+        forgetful=not errant and _is_asked(receiver, kind) and Random(seed ^ 0xE7).random() < 0.3,  # noqa: S311
         waiting=Random(seed ^ 0xE16).random() < 0.2,  # noqa: S311
         careless=Random(seed ^ 0xE12).choice((0, 0, 0, 0, 3)),  # noqa: S311
         given=Random(seed ^ 0x61F).random() < 0.2,  # noqa: S311
     )
+
+
+def _is_asked(receiver: ReceiverClass, kind: Kind) -> bool:
+    """Whether a plan can ask a receiver who claimed it last."""
+    return receiver is ReceiverClass.R2 or (receiver is ReceiverClass.R0 and kind is Kind.POSTGRES)
 
 
 def _draw_faults(random: Random, horizon: int) -> list[Fault]:
@@ -202,7 +211,8 @@ def _draw_others(seed: int, horizon: int) -> list[Fault]:
     random = Random(seed ^ 0x1D5)  # noqa: S311
     if random.random() > 0.2:
         return []
-    return [_fault(random, random.randrange(horizon), KAFKA_OTHERS) for _ in range(random.randrange(1, 6))]
+    others = (KAFKA_OTHERS, OUTSIDE_OTHERS)
+    return [_fault(random, random.randrange(horizon), random.choice(others)) for _ in range(random.randrange(1, 8))]
 
 
 def _draw_other_standbys(seed: int, horizon: int) -> list[Fault]:

@@ -138,6 +138,7 @@ class Run:
         self.schedule = Schedule(self.world, random, plan.faults)
         self.operators = Operators(self.world, self.schedule)
         self.operators.errant = plan.errant
+        self.operators.forgetful = plan.forgetful
         self.operators.attentive = plan.poison > 0
         self.operators.random = Random(plan.seed ^ 0x09E7)  # noqa: S311
         self.faults = Faults(self.world, self.schedule, self.operators)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from zerotail import ports
-from zerotail.core import epoch, head, takeover
+from zerotail.core import epoch, head, staleness, takeover
 from zerotail.core.gate import Release
 from zerotail.core.identity import Epoch, Lsn, Serial, Timeline, epoch_of, generation_of
 from zerotail.failover import follow, rejoin
@@ -25,6 +25,7 @@ from zerotail.simulation.bugs.planting import (
     CUT_OFF_INSIDE,
     INSIDE,
     PLAIN,
+    R2,
     SITE_CHANGES,
     Patch,
     bug,
@@ -54,6 +55,26 @@ def _() -> list[Patch]:
         return epoch.Cut({key: Serial(serial + 9) for key, serial in found.serials.items()}, found.heads)
 
     return [(World, "_cut", cut)]
+
+
+@bug(
+    "old-copy-takes-over",
+    "nobody asks receivers, and a copy of before the other site went on alone takes over",
+    "S1",
+    "S2",
+    "S6",
+    "S14",
+    "I7",
+    "I9",
+    "I21",
+    where=R2 | {"forgetful": True, "more_faults": (plans.SITE_DOWN, plans.EXPOSE, plans.TAKEOVER) * 3, "spacing": 20},
+    seed=1028,
+)
+def _() -> list[Patch]:
+    def nothing(*_: Any, **__: Any) -> None:
+        return
+
+    return [(staleness, "require_not_superseded", nothing)]
 
 
 @bug(

@@ -31,6 +31,11 @@ def _admit(change: Callable[[Arrivals, Any, Any, Admission], Admission]) -> Patc
     return (admission, "admit", admit)
 
 
+@bug("identity-not-told", "receivers are not told which installation a message is from", "S2", "S6", "I21", "I7")
+def _() -> list[Patch]:
+    return [(Installation, "outside", "")]
+
+
 @bug("repeat-applied", "a record that was taken before is taken again", "S12", "S11", "S2")
 def _() -> list[Patch]:
     def change(arrivals: Arrivals, vector: Any, _: Any, found: Admission) -> Admission:
