@@ -12,11 +12,12 @@ from zerotail.postgres.journal import create_head
 from zerotail.postgres.lineage import require_at_work
 from zerotail.postgres.transaction import Declined
 
-_KNOWN = "select producer, topic, consumer, channel, source_partition from zerotail.producer where name = %s"
+_KNOWN = "select producer, serials, topic, consumer, channel, source_partition from zerotail.producer where name = %s"
 _INSERT = """
-insert into zerotail.producer (producer, name, topic, consumer, channel, source_partition)
-values (%s, %s, %s, %s, %s, %s)
+insert into zerotail.producer (producer, name, topic, consumer, channel, source_partition, serials)
+values (%s, %s, %s, %s, %s, %s, %s)
 """
+_SAY_WHO_NUMBERS = "update zerotail.producer set serials = %s where producer = %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Registration:
     consumer: StageName
     channel: ChannelName | None = None
     source_partition: int = 0
+    serials: str = ""
+    """Who numbers its instructions: `given` or `numbered`; empty where it has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +71,16 @@ def _number(connection: Connection, wanted: Registration) -> ProducerNumber:
     meant = (wanted.topic, wanted.consumer, wanted.channel or "", wanted.source_partition)
     known = connection.execute(_KNOWN.encode(), (wanted.name,)).fetchone()
     if known is not None:
-        number, *said = known
+        number, serials, *said = known
         if tuple(said) != meant:
             raise Declined(
                 f"producer {wanted.name} is registered for topic {said[0]} and stage {said[1]}, "
                 f"and is now said to be for topic {meant[0]} and stage {meant[1]}"
             )
+        if serials != wanted.serials:
+            connection.execute(_SAY_WHO_NUMBERS.encode(), (wanted.serials, number))
         return ProducerNumber(number)
     (last,) = one_row(connection, "select coalesce(max(producer), 0) from zerotail.producer")
     number = int(last) + 1
-    connection.execute(_INSERT.encode(), (number, wanted.name, *meant))
+    connection.execute(_INSERT.encode(), (number, wanted.name, *meant, wanted.serials))
     return ProducerNumber(number)

@@ -4,7 +4,8 @@ The identifier decides. An entry whose identifier is an instruction of the produ
 removal from the spool was not noted: it is passed over, and no serial is used up. Rows that were numbered are found in
 the same place, so it does not matter when the repeat comes. An identifier that is known with *other* bytes is another
 instruction under a used name, and one for a partition that no stage has, or of a value that no record can hold (older
-versions put it into a spool), would never be taken: such entries are named, and the caller keeps them.
+versions put it into a spool), would never be taken: such entries are set aside, as rows of SQL are, and named, since
+the caller keeps them, too.
 """
 
 from __future__ import annotations
@@ -44,6 +45,15 @@ select offered.place - 1 from unnest(%s::text[], %s::bytea[], %s::integer[]) wit
  where known.value <> offered.value or known.partition <> offered.partition
  order by 1
 """
+# Brought again, it is found: whoever drains may not have heard the answer.
+_SET_ASIDE = """
+insert into zerotail.set_aside (producer, partition, id, value, submitted_at, reason)
+select %(producer)s, %(partition)s, %(id)s, %(value)s, clock_timestamp(), %(reason)s
+ where not exists (select from zerotail.set_aside as known
+                    where known.producer = %(producer)s and known.id = %(id)s
+                      and known.partition = %(partition)s and known.value = %(value)s)
+"""
+_USED = "its identifier belongs to another instruction"
 
 
 class SpooledRow(NamedTuple):
@@ -74,7 +84,11 @@ def store_rows(connection: Connection, site: SiteName, producer: str, rows: Sequ
     if number is None:
         raise Declined(f"the database knows no producer {producer}; `zerotail run` registers it")
     known = partitions_of(connection, number)
-    unfit = {place for place, row in enumerate(rows) if row.partition not in known or too_large(len(row.value))}
+    unfit = {
+        place: too_large(len(row.value)) or f"no stage has partition {row.partition}"
+        for place, row in enumerate(rows)
+        if row.partition not in known or too_large(len(row.value))
+    }
     fitting = [row for place, row in enumerate(rows) if place not in unfit]
     wanted = sorted({row.partition for row in fitting})
     try:
@@ -82,8 +96,11 @@ def store_rows(connection: Connection, site: SiteName, producer: str, rows: Sequ
     except (IntegrityError, DataError) as error:
         # Another session stored one of the identifiers meanwhile; the next look finds it.
         raise Declined(f"the rows were not taken: {error}") from error
-    refused = tuple(sorted({*unfit, *_different(connection, number, rows)}))
-    return Stored(standing, new, refused, read_position(connection))
+    refused = dict.fromkeys(_different(connection, number, rows), _USED) | unfit
+    for place, reason in refused.items():
+        named = {"producer": number, "reason": f"{reason} (from a spool)", **rows[place]._asdict()}
+        connection.execute(_SET_ASIDE.encode(), named)
+    return Stored(standing, new, tuple(sorted(refused)), read_position(connection))
 
 
 def _insert(connection: Connection, producer: ProducerNumber, partition: int, rows: Sequence[SpooledRow]) -> int:

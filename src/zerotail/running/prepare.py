@@ -87,7 +87,7 @@ def prepare(configuration: Configuration, site: SiteName) -> Prepared:
         standing = _registered(session, site, [], {}).standing
         topics, partitions = _ensure_topics(configuration, site, standing)
         producers = [
-            Registration(name, producer.topic, consumer_of(configuration, producer.topic))
+            Registration(name, producer.topic, consumer_of(configuration, producer.topic), serials=producer.serials)
             for name, producer in configuration.producers.items()
         ]
         producers += [

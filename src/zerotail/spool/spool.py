@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 from weakref import WeakSet
 
+from zerotail.core.identity import ProducerName
 from zerotail.core.intake import MOST_ID_BYTES, too_large
 from zerotail.errors import Misused, Refused, Unavailable, Unfinished, ZerotailError
 from zerotail.handler import Value, encode_value
@@ -111,9 +112,10 @@ class Spool:
         self._unfit = ""
         self._commit = GroupCommit(self._make_durable, lambda: self._store.used_bytes, limit_bytes)
         self._draining: Draining | None = None
+        self._partitions = MOST_PARTITION + 1
         _every_spool.add(self)
         if config is not None:
-            self._draining = _begin_draining(self, config)
+            self._draining, self._partitions = _begin_draining(self, config)
 
     @property
     def waiting(self) -> int:
@@ -143,19 +145,19 @@ class Spool:
         `Refused` and `Unavailable` (no room in time): it is certainly not there. `Unfinished`: nobody knows; put it
         again under the same identifier once the spool is opened anew.
         """
-        return self._begin([_encoded(identifier, value, partition)], patience_seconds).wait()
+        return self._begin([self._encoded(identifier, value, partition)], patience_seconds).wait()
 
     def put_soon(
         self, identifier: str, value: Value, *, partition: int = 0, patience_seconds: float = _FOR_EVER_SECONDS
     ) -> Receipt:
         """Begin to put, and go on; the entry is on the disk when `wait()` of the receipt has returned, not before."""
-        return self._begin([_encoded(identifier, value, partition)], patience_seconds)
+        return self._begin([self._encoded(identifier, value, partition)], patience_seconds)
 
     def put_many(
         self, entries: Iterable[tuple[str, Value, int]], *, patience_seconds: float = _FOR_EVER_SECONDS
     ) -> int:
         """All of `(identifier, value, partition)`, or none: the sequence of the first."""
-        encoded = [_encoded(*entry) for entry in entries]
+        encoded = [self._encoded(*entry) for entry in entries]
         if not encoded:
             raise Misused("there is nothing to put.", code="ZT909")
         return self._begin(encoded, patience_seconds).wait()
@@ -234,6 +236,9 @@ class Spool:
             tries=[f"zerotail spool status {self.folder}"],
         )
 
+    def _encoded(self, identifier: str, value: Value, partition: int) -> bytes:
+        return _encoded(identifier, value, partition, self._partitions)
+
     def _takes_nothing(self) -> Refused:
         return Refused(
             f"the spool {self.folder} takes nothing more: {self._unfit or _CLOSED}.",
@@ -246,27 +251,33 @@ class Spool:
         self._lock.leave_to_parent()
 
 
-def _begin_draining(spool: Spool, config: str | Path) -> Draining:
+def _begin_draining(spool: Spool, config: str | Path) -> tuple[Draining, int]:
+    """What drains it, and how many partitions its producer has."""
     # A spool that is only filled, or drained by the command, needs none of these.
     from zerotail.config import load
     from zerotail.spool.drain import Draining
     from zerotail.spool.sites import Sites
 
     try:
-        return Draining(spool, Sites.of(load(config)))
+        configuration = load(config)
+        known = configuration.producers.get(ProducerName(spool.producer))
+        partitions = MOST_PARTITION + 1 if known is None else configuration.topics[known.topic].partitions
+        return Draining(spool, Sites.of(configuration)), partitions
     except BaseException:
         spool.close()
         raise
 
 
-def _encoded(identifier: str, value: Value, partition: int) -> bytes:
+def _encoded(identifier: str, value: Value, partition: int, partitions: int) -> bytes:
     name = identifier.encode()
     if not 0 < len(name) <= MOST_ID_BYTES or b"\0" in name:
         raise Misused(
             f"an identifier has 1 to {MOST_ID_BYTES} bytes, none of them zero; this one has {len(name)}.", code="ZT909"
         )
-    if not 0 <= partition <= MOST_PARTITION:
-        raise Misused(f"there is no partition {partition}.", code="ZT909")
+    if not 0 <= partition < partitions:
+        raise Misused(
+            f"there is no partition {partition}: there are {partitions} partitions, counted from 0.", code="ZT909"
+        )
     content = value if isinstance(value, bytes) else encode_value(value)
     if unfit := too_large(len(content)):
         raise Misused(f"{unfit}.", code="ZT909")

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.servers
 
 @pytest.fixture
 def system(lab: Layout, tmp_path: Path) -> Running:
-    system = Running(lab, tmp_path, "submitted")
+    system = Running(lab, tmp_path, "submitted", producers=(), numbered=("cards", "wires"))
     system.write()
     prepare(load(system.config), SiteName("east"))
     return system
@@ -127,8 +127,19 @@ def test_entries_of_a_spool_that_could_never_be_processed_are_named_and_the_othe
     ]
     with closing(Session(system.database)) as draining:
         stored = draining.write(lambda one: store_rows(one, SiteName("east"), "cards-submitted", rows))
+        again = draining.write(lambda one: store_rows(one, SiteName("east"), "cards-submitted", rows))
     assert isinstance(stored, Stored)
+    assert isinstance(again, Stored)
     assert (stored.new, stored.refused) == (1, (0, 2))
+    assert (again.new, again.refused) == (0, (0, 2)), "an answer was not heard"
+    aside = system.sql(
+        "select id, reason from zerotail.set_aside join zerotail.producer using (producer) "
+        "where name = 'cards-submitted' and id = any(%s) order by id",
+        ["p-1", "p-2", "p-3"],
+    )
+    assert [identifier for identifier, _ in aside] == ["p-1", "p-3"]
+    assert "bytes at most, and this one has 900001" in aside[0][1]
+    assert aside[1][1] == "no stage has partition 99 (from a spool)"
 
 
 def test_the_largest_value_that_is_taken_goes_through_kafka(system: Running) -> None:

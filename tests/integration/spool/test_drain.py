@@ -21,6 +21,7 @@ from support.tracing import CHANGING_CALLS, FILE_CALLS, NETWORK_CALLS, SpoolProc
 from zerotail import Spool, Submitter
 from zerotail.core.identity import PartitionNumber
 from zerotail.deadline import Deadline, wait_until
+from zerotail.errors import Misused
 from zerotail.lab.fault import continue_target, stop_target
 from zerotail.postgres.connection import session
 from zerotail.postgres.feed import number_submissions
@@ -122,6 +123,17 @@ def test_a_name_that_belongs_to_other_bytes_is_set_aside(system: Running, tmp_pa
     assert (report["entries"], report["known"], report["set_aside"]) == (3, 0, 1)
     assert [one.id for one in observe_spool(folder).set_aside] == [first]
     assert call("spool", "status", str(folder)).code == 1
+    listed = call("submissions", "set-aside", "list", "--config", str(system.config), "--site", "east", "--json")
+    assert first in [one["id"] for one in listed.answer("submissions-list")["rows"]]
+
+
+@pytest.mark.servers
+def test_a_partition_that_is_not_there_is_refused_by_who_puts(system: Running, tmp_path: Path) -> None:
+    with (
+        Spool(tmp_path / "queue", PRODUCER, config=system.config) as spool,
+        pytest.raises(Misused, match="there is no partition 99: there are"),
+    ):
+        spool.put("p-1", {"account": "a"}, partition=99)
 
 
 @contextmanager
