@@ -41,14 +41,14 @@ class SlowError(Interruption):
     """A record takes longer than others may be kept waiting; whatever the handler catches, it does not catch this."""
 
 
-class HandlerTimeoutError(Exception):
-    """A record takes longer than it may."""
+class HandlerTimeoutError(BaseException):
+    """A record takes longer than it may. A handler that goes on whatever `Exception` it meets does not catch it."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the handler was at this record for more than {seconds:g} s")
 
 
-class TransformTimeoutError(Exception):
+class TransformTimeoutError(BaseException):
     """A row takes longer than it may."""
 
     def __init__(self, seconds: float) -> None:

@@ -405,3 +405,23 @@ def test_a_producer_does_not_send_again_and_again_to_a_partition_that_waits_for_
 
     assert sent(stopped=True) == 1
     assert sent(stopped=False) > 2
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit()])
+@pytest.mark.parametrize("where", ["keys", "apply"])
+def test_a_handler_that_wants_to_leave_stops_its_partition_and_not_its_process(
+    error: BaseException, where: str
+) -> None:
+    class Leaves(Total):
+        def keys(self, record: Record) -> list[str]:
+            if where == "keys":
+                raise error
+            return super().keys(record)
+
+        def apply(self, record: Record, state: State, given: Given) -> list[Emission]:
+            raise error
+
+    stage = replace(STAGE, handler=Leaves())
+    taken = told(take_batch(stage, PLACE, batch_of([number(1)]), BEHIND, 0), database())
+    assert taken.stopped is not None
+    assert type(error).__name__ in taken.stopped.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -30,6 +31,16 @@ def test_a_row_at_which_a_transform_hangs_is_named_and_those_in_front_of_it_are_
         reason = make_records(sleeps, [b"one", b"two", b"bad", b"three"], made)
     assert made == [b"one", b"two"]
     assert reason.startswith("the transform cannot take it: TransformTimeoutError: the transform was at this row")
+
+
+def test_a_transform_that_goes_on_after_every_error_is_interrupted_all_the_same() -> None:
+    def tries_for_ever(_row: bytes) -> bytes:
+        while True:
+            with suppress(Exception):
+                time.sleep(60)
+
+    with interrupting(0.2, late):
+        assert "TransformTimeoutError" in make_records(tries_for_ever, [b"one"], [])
 
 
 def test_who_is_told_to_give_up_is_told_so_behind_what_was_made() -> None:

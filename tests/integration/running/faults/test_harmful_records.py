@@ -29,6 +29,8 @@ from zerotail.core.record import HEADER_NAME, Header, digest_of, encode
             "is killed", "its process dies of it, 2 times out of 2: signal SIGKILL", marks=pytest.mark.nightly
         ),
         pytest.param("is deaf", "its process dies of it, 2 times out of 2: exit code 1", marks=pytest.mark.nightly),
+        pytest.param("is stubborn", "HandlerTimeoutError", marks=pytest.mark.nightly),
+        pytest.param("leaves", "SystemExit: 3", marks=pytest.mark.nightly),
     ],
 )
 def test_a_harmful_record_stops_its_partition_and_the_other_one_goes_on(
