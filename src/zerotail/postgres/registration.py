@@ -12,10 +12,14 @@ from zerotail.postgres.journal import create_head
 from zerotail.postgres.lineage import require_at_work
 from zerotail.postgres.transaction import Declined
 
-_KNOWN = "select producer, serials, topic, consumer, channel, source_partition from zerotail.producer where name = %s"
+# Tables of before do not say who numbers, and programs are renewed before tables are.
+_KNOWN = """
+select one.producer, to_jsonb(one) ->> 'serials', topic, consumer, channel, source_partition
+  from zerotail.producer as one where name = %s
+"""
 _INSERT = """
-insert into zerotail.producer (producer, name, topic, consumer, channel, source_partition, serials)
-values (%s, %s, %s, %s, %s, %s, %s)
+insert into zerotail.producer (producer, name, topic, consumer, channel, source_partition)
+values (%s, %s, %s, %s, %s, %s)
 """
 _SAY_WHO_NUMBERS = "update zerotail.producer set serials = %s where producer = %s"
 
@@ -70,17 +74,16 @@ def find_numbers(connection: Connection, names: Sequence[str]) -> dict[str, Prod
 def _number(connection: Connection, wanted: Registration) -> ProducerNumber:
     meant = (wanted.topic, wanted.consumer, wanted.channel or "", wanted.source_partition)
     known = connection.execute(_KNOWN.encode(), (wanted.name,)).fetchone()
-    if known is not None:
-        number, serials, *said = known
-        if tuple(said) != meant:
-            raise Declined(
-                f"producer {wanted.name} is registered for topic {said[0]} and stage {said[1]}, "
-                f"and is now said to be for topic {meant[0]} and stage {meant[1]}"
-            )
-        if serials != wanted.serials:
-            connection.execute(_SAY_WHO_NUMBERS.encode(), (wanted.serials, number))
-        return ProducerNumber(number)
-    (last,) = one_row(connection, "select coalesce(max(producer), 0) from zerotail.producer")
-    number = int(last) + 1
-    connection.execute(_INSERT.encode(), (number, wanted.name, *meant, wanted.serials))
+    if known is None:
+        (last,) = one_row(connection, "select coalesce(max(producer), 0) from zerotail.producer")
+        connection.execute(_INSERT.encode(), (int(last) + 1, wanted.name, *meant))
+        known = one_row(connection, _KNOWN, (wanted.name,))
+    number, serials, *said = known
+    if tuple(said) != meant:
+        raise Declined(
+            f"producer {wanted.name} is registered for topic {said[0]} and stage {said[1]}, "
+            f"and is now said to be for topic {meant[0]} and stage {meant[1]}"
+        )
+    if serials not in (None, wanted.serials):
+        connection.execute(_SAY_WHO_NUMBERS.encode(), (wanted.serials, number))
     return ProducerNumber(number)

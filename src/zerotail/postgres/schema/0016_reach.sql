@@ -20,6 +20,7 @@ comment on column zerotail.poison.log is 'of a record that is no instruction (pr
 -- Who sent to a receiver without memory before its numbers were listed may still send for a moment: they are settled
 -- only behind that.
 
-alter table zerotail.doubt add column if not exists listed_at timestamptz not null default clock_timestamp();
+alter table zerotail.doubt add column if not exists listed_at timestamptz not null default '2000-01-01 00:00:00+00';
+alter table zerotail.doubt alter column listed_at set default clock_timestamp();
 
 comment on column zerotail.doubt.listed_at is 'by this database; an older sender sends nothing more some seconds later';
