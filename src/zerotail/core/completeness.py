@@ -69,11 +69,15 @@ class Surplus:
             f"{site} holds the log up to {told_position(self.flushed)}; {active} {where}, "
             f"and holds its own up to {told_position(self.ends)}"
         )
+        return positions, self.told_stake(site)
+
+    def told_stake(self, site: SiteName) -> str:
+        """How much would be lost with the copy."""
         counts = [(getattr(self, name), one, many) for name, one, many in _WORDS]
         shown = [f"{count} {one if count == 1 else many}" for count, one, many in counts[:2]]
         shown += [f"{count} {one if count == 1 else many}" for count, one, many in counts[2:] if count]
         unread = "" if self.replayed else f", and what {site} has not replayed yet"
-        return positions, f"at stake: {', '.join(shown)}{unread}"
+        return f"at stake: {', '.join(shown)}{unread}"
 
 
 def told_position(position: Lsn) -> str:
@@ -154,6 +158,29 @@ def require_complete(site: SiteName, active: SiteName, surplus: Surplus, *, acce
         tries=(
             f"zerotail takeover plan --to {site}    # loses nothing",
             f"zerotail takeover plan --to {active} --accept-loss    # if that may be lost",
+        ),
+    )
+
+
+def has_lost_end(copy: Lsn, ends: Lsn, *, verified: bool) -> bool:
+    """Whether a primary whose present life nobody has verified has lost what its standby holds: same system, same
+    timeline, and its log ends before the standby's.
+    """
+    return not verified and copy > ends
+
+
+def lost_end(site: SiteName, active: SiteName, surplus: Surplus) -> Refused:
+    """`active` came back without the end of its log, and the copy at `site` has it."""
+    held, ends = told_position(surplus.flushed), told_position(surplus.ends)
+    alone = f"zerotail takeover plan --to {active} --accept-lost-site {site}"
+    return Refused(
+        f"the database of {active} has lost the end of its log, and {site} holds it.",
+        code="ZT479",
+        why=f"Only {site}'s copy has all that was released. It holds the log up to {held}; that of {active} ends at "
+        f"{ends}.\n{surplus.told_stake(site)}",
+        tries=(
+            f"zerotail takeover plan --to {site}    # loses nothing",
+            f"{alone}    # if {site} is stopped, and that may be lost",
         ),
     )
 

@@ -65,6 +65,7 @@ def plan_handover(configuration: Configuration, world: World, target: SiteName, 
             code="ZT420",
             tries=(f"zerotail takeover plan --to {target}",),
         )
+    world.require_end(source)
     row = there.standing.lineage.current
     if not there.standing.live_at(source) or row.durability is Durability.EXPOSED:
         raise Refused(

@@ -15,6 +15,7 @@ from zerotail.core.epoch import Durability
 from zerotail.core.takeover import HANDED_OVER, Step, Strategy, TakeoverPlan
 from zerotail.operate.command import ATTACH_SECONDS, COMMAND_SECONDS
 from zerotail.operate.plan import STEP_NAMES, Limit
+from zerotail.postgres.tail import TAIL_SECONDS
 
 STANDSTILL_SECONDS = 60.0
 LOOK_SECONDS = 30.0
@@ -24,7 +25,6 @@ _ANSWER_SECONDS = 15.0
 _PROMOTION_SECONDS = 75.0
 _GATE_SECONDS = 300.0
 """The other site has to receive the log first."""
-_TAIL_SECONDS = 600.0
 _LONG_SECONDS = ATTACH_SECONDS
 _PARTITION_SECONDS = 15.0
 _LOOKS = Limit("look at both sites", LOOK_SECONDS)
@@ -49,7 +49,7 @@ def limits_of_handover(configuration: Configuration, strategy: Strategy) -> tupl
 def limits_of_rejoin(*, copies: bool, keeps: bool, gates: bool) -> tuple[Limit, ...]:
     """Of a rejoin: of the steps that it has."""
     limits = [_LOOKS]
-    limits += [Limit("keep the tail", _TAIL_SECONDS)] if keeps else []
+    limits += [Limit("keep the tail", TAIL_SECONDS + 4 * _ANSWER_SECONDS)] if keeps else []
     limits += [Limit("note the return", _ANSWER_SECONDS), Limit("copy the database", ATTACH_SECONDS)] if copies else []
     return (*limits, Limit("back to gated", _GATE_SECONDS)) if copies or gates else ()
 

@@ -52,6 +52,7 @@ def plan_rejoin(
         _require_no_answer(world, site)
     exposed = standing.lineage.current.durability is Durability.EXPOSED
     if seen is not None:
+        world.require_end(active)
         require_verified(site, seen, active, there)
     attached = seen is not None and follows_on(seen, there, more)
     steps: list[str] = []

@@ -104,6 +104,7 @@ def plan_takeover(
         fence = configuration.takeover.automatic
         steps = plans.plan_exposure(view, accept_loss=statements.loss, fence=fence)
     else:
+        world.require_end(site)
         there = world.of(other)
         beyond = None if there is None else find_beyond(there.standing.lineage, view.lineage)
         copy = OtherCopy(other, world.surplus.get(other), beyond)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from zerotail import ports
 from zerotail.config import Configuration
-from zerotail.core.completeness import Surplus
+from zerotail.core.completeness import Surplus, has_lost_end, lost_end
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import ChannelName, Epoch, SiteName
 from zerotail.core.site import require_known_sites
@@ -48,6 +48,8 @@ class World:
     """Of copies that say `exposed` of another site's epoch: what they hold."""
     surplus: Mapping[SiteName, Surplus] = field(default_factory=dict)
     """Of copies that were behind the gate of the other site, which may have lost something: what they hold more."""
+    lost_ends: Mapping[SiteName, Surplus] = field(default_factory=dict)
+    """Of copies at the other site of a primary that has lost the end of its log: what they hold more."""
     ages: Mapping[SiteName, CopyAge] = field(default_factory=dict)
     """How old each database is that answers."""
     claims: Mapping[ChannelName, Epoch | None] = field(default_factory=dict)
@@ -142,6 +144,12 @@ class World:
                 tries=(f"{wanted(other, commits.level)}    # in SQL, as a superuser at {active}", "zerotail status"),
             )
 
+    def require_end(self, site: SiteName) -> None:
+        """`Refused` when the database of a site has lost the end of its log, and the other site holds it."""
+        for other, more in self.lost_ends.items():
+            if other != site:
+                raise lost_end(other, site, more)
+
     def is_live(self, site: SiteName) -> bool:
         """Whether a site answers, and is live by what its own database says."""
         seen = self.sites[site]
@@ -232,10 +240,12 @@ def observe_world(configuration: Configuration, *, ask_receivers: bool = False) 
     dsns = {name: site.database.dsn.reveal() for name, site in configuration.sites.items()}
     with ThreadPoolExecutor(len(dsns)) as pool:
         seen = dict(zip(dsns, pool.map(_observe, dsns, dsns.values()), strict=True))
+    answering = {site: one.seen for site, one in seen.items() if one.seen is not None}
     return World(
         {site: one.seen for site, one in seen.items()},
         {site: one.holding for site, one in seen.items() if one.holding is not None},
-        dict(_surplus(configuration, {site: one.seen for site, one in seen.items() if one.seen is not None})),
+        dict(_compared(configuration, answering, holds_more_perhaps)),
+        dict(_compared(configuration, answering, _holds_lost_end)),
         ages={site: one.age for site, one in seen.items() if one.age is not None},
         claims=ask_channels(configuration) if ask_receivers else {},
         silence={site: one.silence for site, one in seen.items() if one.silence is not None},
@@ -244,20 +254,27 @@ def observe_world(configuration: Configuration, *, ask_receivers: bool = False) 
     )
 
 
-def _surplus(
-    configuration: Configuration, seen: Mapping[SiteName, ports.SiteObserved]
+def _compared(
+    configuration: Configuration,
+    seen: Mapping[SiteName, ports.SiteObserved],
+    doubtful: Callable[[ports.SiteObserved, ports.SiteObserved, SiteName], bool],
 ) -> Iterator[tuple[SiteName, Surplus]]:
-    """Of every copy that may hold more than the site whose epoch it is in: what that is."""
+    """Of every copy that may hold more than the site whose epoch it is in, for such a reason: what that is."""
     for site, copy in seen.items():
         active = configuration.other_site(site)
         there = seen.get(active)
-        if there is None or not holds_more_perhaps(copy, there, active):
+        if there is None or not doubtful(copy, there, active):
             continue
         try:
             with _asking(configuration, site) as of_copy, _asking(configuration, active) as of_active:
                 yield site, compare_copies(of_copy, of_active)
         except ZerotailError:  # one of them is gone just now, or may not be read: nobody can tell
             yield site, Surplus(copy.flushed, None, there.flushed, replayed=False)
+
+
+def _holds_lost_end(copy: ports.SiteObserved, there: ports.SiteObserved, _active: SiteName) -> bool:
+    same = copy.standing.timeline is None and copy.standing.system == there.standing.system
+    return same and has_lost_end(copy.flushed, there.flushed, verified=not there.standing.waits_for_life)
 
 
 @contextmanager

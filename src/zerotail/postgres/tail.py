@@ -44,7 +44,7 @@ from zerotail.postgres.vigil import cut_after
 from zerotail.private import open_file
 
 _ANSWER_SECONDS = 20.0
-_TAIL_SECONDS = 1800.0
+TAIL_SECONDS = 1800.0
 """A site that worked on for long behind a cut link has much to keep."""
 _END_WAITING = f"{END_SESSIONS} and wait_event = 'SyncRep'".encode()
 _ROWS_AT_ONCE = 2_000
@@ -153,7 +153,7 @@ class LockedDatabase:
             if not in_recovery:
                 _lock(connection)
             epoch, position = read_standing(connection).epoch, read_position(connection)
-        with translated(where(self._dsn)), cut_after(connection, _TAIL_SECONDS):
+        with translated(where(self._dsn)), cut_after(connection, TAIL_SECONDS):
             path = folder / f"tail-{site}-{epoch}-{position}.jsonl"
             counts = _write(path, _rows(connection, survived, common, known))
         return Tail(

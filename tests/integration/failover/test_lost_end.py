@@ -4,6 +4,7 @@ west holds the only copy of what it lacks. In this order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,22 @@ def test_one_that_lost_the_end_of_its_log_takes_nothing_and_sends_nothing(sites:
     assert sites.rows("west") == arrived
 
 
-def test_nobody_replaces_the_only_copy(sites: Sites) -> None:
-    refused = sites.call("rejoin", "plan", "--site", "west", "--json", at="east")
-    assert (refused.code, refused.answer("error")["code"]) == (3, "ZT478")
+def test_nobody_goes_on_without_that_end_or_replaces_the_only_copy(sites: Sites) -> None:
+    lacking = sites.rows("west") - sites.rows("east")
+    assert lacking > 0
+    for words in (
+        ("takeover", "plan", "--to", "east"),
+        ("takeover", "run", "--to", "east"),
+        ("handover", "plan", "--to", "west"),
+        ("rejoin", "plan", "--site", "west"),
+        ("rejoin", "run", "--site", "west"),
+    ):
+        refused = sites.call(*words, "--json", at="east")
+        error = refused.answer("error")
+        assert (refused.code, error["code"]) == (3, "ZT479"), words
+        assert len(set(re.findall(r"\b0/[0-9A-F]+\b", error["why"]))) >= 2, "both positions"
+        assert f"{lacking} messages that may have been sent, {lacking} acknowledged instructions" in error["why"]
+        assert error["tries"][0].startswith("zerotail takeover plan --to west")
 
 
 def test_the_other_site_takes_over_and_nothing_is_lost(sites: Sites) -> None:

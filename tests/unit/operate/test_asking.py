@@ -15,6 +15,7 @@ from zerotail.channel.asking import ask_channels
 from zerotail.config import Configuration, load
 from zerotail.core.completeness import Surplus
 from zerotail.core.identity import Lsn, Timeline
+from zerotail.failover.rejoin import holds_more_perhaps
 from zerotail.operate import world
 
 pytestmark = pytest.mark.fast
@@ -59,6 +60,6 @@ def test_nobody_there_says_nothing(tmp_path: Path) -> None:
 def test_a_copy_that_cannot_be_compared_counts_as_one_that_may_hold_more(configuration: Configuration) -> None:
     """Nobody listens at these addresses any more, although both have answered a moment ago."""
     seen = {EAST: observed(standing(timeline=Timeline(2))), WEST: observed(standing(timeline=None))}
-    found = dict(world._surplus(configuration, seen))
+    found = dict(world._compared(configuration, seen, holds_more_perhaps))
     assert found == {WEST: Surplus(Lsn(1000), None, Lsn(1000), replayed=False)}
     assert not found[WEST].nothing

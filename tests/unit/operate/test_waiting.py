@@ -23,6 +23,7 @@ from zerotail.operate.act import Operator, acting
 from zerotail.operate.command import ATTACH_SECONDS
 from zerotail.operate.notebook import Notebook
 from zerotail.operate.plan import HANDOVER, REJOIN, TAKEOVER, ActPlan, Limit, make_plan
+from zerotail.postgres.tail import TAIL_SECONDS
 
 pytestmark = pytest.mark.fast
 SECONDS = 20.0
@@ -163,6 +164,8 @@ def test_every_limit_lies_above_the_time_outs_below_it(configuration: Configurat
     assert {"drain", "stop the old primary", "promote", "go live", "copy the database"} <= set(handover)
     assert handover["drain"] > limits.STANDSTILL_SECONDS
     assert handover["copy the database"] >= ATTACH_SECONDS
+    rejoin = {one.step: one.seconds for one in limits.limits_of_rejoin(copies=True, keeps=True, gates=True)}
+    assert rejoin["keep the tail"] > TAIL_SECONDS
     assert min(one.seconds for one in limits.limits_of_rejoin(copies=True, keeps=True, gates=True)) > 0
     assert limits.limits_of_rejoin(copies=False, keeps=True, gates=False) == ()
 
