@@ -139,7 +139,7 @@ def require_accepted(plan: ActPlan, accepted: tuple[str, ...]) -> None:
         raise Refused(
             message.format(site=site, act=plan.act),
             code="ZT450",
-            why="\n".join((why.format(site=site), *plan.seen)),
+            why="\n".join((why.format(site=site), *plan.seen, *plan.age)),
             tries=(*otherwise, run_line(plan)),
         )
 

@@ -86,7 +86,19 @@ class PlannedTakeover:
 def plan_takeover(
     configuration: Configuration, world: World, site: SiteName, statements: Statements, *, begun: bool = False
 ) -> PlannedTakeover:
-    """What would make `site` the active one, or let it go on alone. One that was `begun` was not too old then."""
+    """What would make `site` the active one, or let it go on alone. One that was `begun` was not too old then. Whoever
+    is refused hears how old the copy is, too.
+    """
+    try:
+        return _plan(configuration, world, site, statements, begun=begun)
+    except Refused as refused:
+        why = "\n".join(filter(None, (refused.why, *world.told_age(site))))
+        raise Refused(refused.message, code=refused.code, why=why, tries=refused.tries) from refused
+
+
+def _plan(
+    configuration: Configuration, world: World, site: SiteName, statements: Statements, *, begun: bool
+) -> PlannedTakeover:
     other = configuration.other_site(site)
     if statements.lost_site not in (None, other) or statements.unfenced_site not in (None, other):
         raise Misused(

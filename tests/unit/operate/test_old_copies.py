@@ -39,6 +39,7 @@ def test_an_old_copy_is_taken_over_by_a_statement_only(configuration: Configurat
     with pytest.raises(Refused) as refused:
         plan_takeover(configuration, lost(OLD), WEST, Statements())
     assert refused.value.code == "ZT474"
+    assert "west: its last heartbeat of " in refused.value.why
     stated = Statements(age=timedelta(minutes=7))
     shown = plan_takeover(configuration, lost(OLD), WEST, stated).shown
     assert shown.needs == ("--accept-age 7min",)
