@@ -115,6 +115,10 @@ def _snapshot_rollback(rehearsal: Rehearsal) -> None:
     fault = blows.roll_back_storage(rehearsal)
     rehearsal.promise("nothing leaves of a log that has lost its end", rehearsal.falls_silent())
     rehearsal.promise("its database takes no rows", not blows.takes_rows(rehearsal, site))
+    rehearsal.promise(
+        f"{site} does not go on without what {complete} has", refusal_of_takeover(rehearsal, site) == "ZT479"
+    )
+    rehearsal.promise(f"the copy at {complete} is not replaced", refusal_of_rejoin(rehearsal, complete) == "ZT479")
     take_over(rehearsal, complete)
     rehearsal.wait_for_new(MESSAGES)
     rehearsal.processes[site].change_role()
