@@ -15,6 +15,7 @@ from threading import Event, Lock, Thread, Timer, current_thread, main_thread
 
 from zerotail import ports
 from zerotail.deadline import Deadline
+from zerotail.postgres.transaction import OUT_OF_TIME
 
 SAY_EVERY_SECONDS = 3.0
 
@@ -40,8 +41,7 @@ def told_regularly(tell: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def ended_at(deadline: Deadline) -> Iterator[None]:
     """Interrupt the block at the deadline. Whoever catches the `KeyboardInterrupt` asks the deadline whose it was."""
-    number = next((one for one in (signal.SIGINT, signal.SIGTERM) if callable(signal.getsignal(one))), None)
-    if number is None or current_thread() is not main_thread():
+    if current_thread() is not main_thread():
         yield
         return
     left, lock = Event(), Lock()
@@ -49,8 +49,9 @@ def ended_at(deadline: Deadline) -> Iterator[None]:
     def interrupt() -> None:
         with lock:
             if not left.is_set():
-                signal.pthread_kill(main_thread().ident or 0, number)
+                signal.pthread_kill(main_thread().ident or 0, OUT_OF_TIME)
 
+    before = signal.signal(OUT_OF_TIME, signal.default_int_handler)
     timer = Timer(deadline.seconds_left, interrupt)
     timer.daemon = True
     timer.start()
@@ -60,6 +61,7 @@ def ended_at(deadline: Deadline) -> Iterator[None]:
         with lock:
             left.set()
         timer.cancel()
+        signal.signal(OUT_OF_TIME, before)
 
 
 def awaited(effect: ports.Effect) -> str | None:

@@ -10,7 +10,7 @@
 4. A session with patience cuts its own connection when an effect takes longer: a frozen server answers nothing, and
    the server's own time-outs do not fire then. It has no more patience for the first words on a new connection. One
    without waits as long as it takes, and no longer than the server is there (`vigil`).
-5. SIGINT, SIGTERM and SIGHUP, each of which ends a command by an exception, are held back while COMMIT is under way:
+5. SIGINT, SIGTERM, SIGHUP and our own, each of which ends a command by an exception, wait while COMMIT is under way:
    psycopg would turn that into a cancel, which leaves a row behind that looks finished and is not.
 """
 
@@ -55,7 +55,9 @@ _CONNECT_SECONDS = 5.0
 _BEGIN_LOCALLY = b"begin; set local synchronous_commit = local"
 _COMMIT = f"commit; {FLUSHED}".encode()
 """In one message: the position costs no journey of its own."""
-_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+OUT_OF_TIME = signal.SIGUSR2
+"""To our own main thread: a deadline has passed. It means nothing to anybody else, and to a watcher Ctrl-C does."""
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, OUT_OF_TIME)
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 NOT_VERIFIED = "ZT317"
 NO_TABLES = "our tables are missing"

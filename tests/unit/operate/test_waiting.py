@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,6 +25,7 @@ from zerotail.operate.command import ATTACH_SECONDS
 from zerotail.operate.notebook import Notebook
 from zerotail.operate.plan import HANDOVER, REJOIN, TAKEOVER, ActPlan, Limit, make_plan
 from zerotail.postgres.tail import TAIL_SECONDS
+from zerotail.postgres.transaction import OUT_OF_TIME
 
 pytestmark = pytest.mark.fast
 SECONDS = 20.0
@@ -121,6 +123,23 @@ def test_what_does_not_end_by_itself_is_ended_at_the_deadline(
     assert (ended.value.code, ended.value.exit_code, ended.value.tries) == ("ZT408", 5, (line,))
     assert "the command that copies the database" in ended.value.message
     assert said
+
+
+def test_so_is_one_of_a_process_that_takes_ctrl_c_for_its_end(operator: Operator) -> None:
+    """A watcher does: it must go on to watch when an act of it was ended."""
+
+    def copies() -> ports.Story[None]:
+        yield ports.CopyDatabase(EAST, WEST, None)
+
+    told: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: told.append(number))
+    try:
+        with pytest.raises(Unfinished, match="not done by its deadline"):
+            under_way(operator, plan_within(0.5), Adapters(hold=True))(copies())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert told == []
+    assert signal.getsignal(OUT_OF_TIME) is signal.SIG_DFL
 
 
 def test_beside_the_main_thread_it_ends_between_two_effects(operator: Operator) -> None:
