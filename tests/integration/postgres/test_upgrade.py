@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,8 +18,11 @@ from support.seeds import seed_of
 from support.upgrade_statements import statements_of
 from zerotail.core.installation import NO_MARK
 from zerotail.lab.layout import Layout
+from zerotail.ports import Refused
 from zerotail.postgres.connection import one_row
 from zerotail.postgres.installation import read_installation
+from zerotail.postgres.lineage import read_standing
+from zerotail.postgres.transaction import OLD_TABLES, Session
 
 PROCESS = Path(__file__).parents[2] / "support" / "upgrade_process.py"
 POINTS = 4
@@ -120,6 +124,17 @@ def test_what_was_there_is_there_and_the_installation_takes_its_old_records_for_
     assert installation.owns(installation.mark)
     assert installation.outside == "", "receivers know its messages without an identity"
     assert turns == (7, 7), "rows that wait have their turn"
+
+
+@pytest.mark.servers
+def test_a_program_that_finds_tables_of_before_says_what_to_type(upgrade: Upgrade) -> None:
+    with closing(Session(upgrade.copied())) as session:
+        seen = session.read(read_standing)
+        assert isinstance(seen, Refused)
+        assert seen.reason.startswith(OLD_TABLES)
+        silence = session.silence("east", seen, tries=["zerotail status"])
+    assert silence.code == "ZT315"
+    assert silence.tries[0].startswith("zerotail schema apply ")
 
 
 @pytest.mark.servers
