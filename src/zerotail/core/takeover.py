@@ -12,6 +12,8 @@ other.
    operator accepts the loss by a statement of its own.
 4. So may a replica that took over inside its site: where the epoch is exposed nobody else can tell, and where it is
    gated the other site's copy is the measure (`core.completeness`).
+5. A replica of its own site that is still in recovery is not promoted here: whoever runs the site does that. Before its
+   promotion nobody can compare it, and behind it only rule 4 may let it go on.
 """
 
 from __future__ import annotations
@@ -164,6 +166,7 @@ def plan_takeover(
     is known of the other site's copy, if it answers.
     """
     row = view.lineage.current
+    _require_promoted(view, other)
     if other is not None and other.surplus is not None:
         require_complete(other.site, view.site, other.surplus, accept_loss=accept_loss)
     if works_at(view.lineage, view.site, view.timeline):
@@ -199,6 +202,24 @@ def plan_takeover(
     first = (*fence, Step.PROMOTE) if view.timeline is None else ()
     return TakeoverPlan(
         view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH, view.timeline, view.flushed
+    )
+
+
+def _require_promoted(view: SiteView, other: OtherCopy | None = None) -> None:
+    row = view.lineage.current
+    if row.site != view.site or view.timeline is not None:
+        return
+    elsewhere = (f"zerotail takeover plan --to {other.site}",) if other is not None else ()
+    raise Refused(
+        f"the database of {view.site} is a replica inside the site that nobody has promoted, in epoch {row.epoch} of "
+        f"{view.site} itself.",
+        code="ZT446",
+        why=f"It may lack what {view.site} released; only a promoted one can be compared with the other site's copy.",
+        tries=(
+            f"select pg_promote();    # in SQL at {view.site}, unless its high-availability manager does it",
+            f"zerotail takeover plan --to {view.site}    # then",
+            *elsewhere,
+        ),
     )
 
 
@@ -251,6 +272,7 @@ def plan_exposure(view: SiteView, *, accept_loss: bool = False, fence: bool = Fa
     `fence` the other site might take over by itself: it is shut off first, and nothing is done unless it is.
     """
     row = view.lineage.current
+    _require_promoted(view)
     if not works_at(view.lineage, view.site, view.timeline):
         raise Refused(
             f"{view.site} is not the active site: its copy is in epoch {row.epoch} of {row.site}",

@@ -163,7 +163,7 @@ class Faults:
             self._later(fault, lambda: self._restore_names(site))
         elif fault.kind == plans.DB_ROLLBACK:
             self._roll_back(fault, site)
-        elif fault.kind == plans.DB_FAILOVER:
+        elif fault.kind in (plans.DB_FAILOVER, plans.DB_REPLICA):
             self._fail_over(fault, site)
         elif server.waiting:
             self.schedule.mark("row shown before it was replicated")
@@ -211,7 +211,22 @@ class Faults:
             self.schedule.mark("rows lost by a failover inside a site")
         if keep < shared:
             self.schedule.mark("a replica lacks what the other site has")
-        server.fail_over_inside(keep)
+        if fault.kind == plans.DB_FAILOVER:
+            server.fail_over_inside(keep)
+            return
+        server.become_replica(keep)
+        self.schedule.mark("a replica waits to be promoted")
+        self._later(fault, lambda: self._promote_inside(site))
+
+    def _promote_inside(self, site: SiteName) -> None:
+        """By whoever runs the site; one that was replaced or taken over meanwhile is none of his any more."""
+        server = self.world.servers[site]
+        if self._is_replica(site):
+            server.promote_inside()
+
+    def _is_replica(self, site: SiteName) -> bool:
+        server = self.world.servers[site]
+        return server.in_recovery and server.source is None and site not in self.world.destroyed
 
     def _roll_back(self, fault: Fault, site: SiteName) -> None:
         """The storage of a primary comes back as it was, on the same timeline, without something that its other site
@@ -253,6 +268,8 @@ class Faults:
         for pair in world.link_up:
             world.link_up[pair] = True
         world.lagging.clear()
+        for site in SITES:
+            self._promote_inside(site)
         for process in self.schedule.processes:
             if process.frozen_until > world.time + 400:
                 process.frozen_until = world.time + 400

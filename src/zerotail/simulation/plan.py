@@ -28,6 +28,7 @@ KAFKA_FOREIGN, KAFKA_SPOILS = "kafka takes a foreign record", "kafka spoils a va
 KAFKA_OTHERS = "kafka takes a record of another installation"
 DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "session terminated"
 DB_ROLLBACK = "database comes back as it was a while ago"
+DB_REPLICA = "a replica of the site waits to be promoted"
 DB_ANOTHER = "another standby of the site answers"
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
 OUTSIDE_OTHERS = "another installation sends to a receiver"
@@ -145,6 +146,7 @@ def draw(seed: int) -> Plan:
                     *_draw_rollbacks(seed, horizon),
                     *_draw_others(seed, horizon),
                     *_draw_other_standbys(seed, horizon),
+                    *_draw_replicas(seed, horizon),
                 ),
                 key=_step,
             )
@@ -220,6 +222,18 @@ def _draw_other_standbys(seed: int, horizon: int) -> list[Fault]:
     random = Random(seed ^ 0x57B)  # noqa: S311
     count = random.randrange(1, 4) if random.random() < 0.125 else 0
     return [_fault(random, random.randrange(horizon), DB_ANOTHER) for _ in range(count)]
+
+
+def _draw_replicas(seed: int, horizon: int) -> list[Fault]:
+    """In one run of eight a replica inside the active site is promoted late, and somebody takes over meanwhile."""
+    random = Random(seed ^ 0xE5)  # noqa: S311
+    if random.random() > 0.125:
+        return []
+    step = random.randrange(horizon)
+    return [
+        _fault(random, step, DB_REPLICA),
+        Fault(step + random.randrange(1, 9), TAKEOVER, 0, 4 * random.randrange(9)),
+    ]
 
 
 def _fault(random: Random, step: int, kind: str) -> Fault:

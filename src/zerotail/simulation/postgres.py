@@ -302,13 +302,22 @@ class Server:
 
     def fail_over_inside(self, keep: int) -> None:
         """A replica inside the site becomes the primary: it has the first `keep` entries."""
-        names, acknowledged = self.names, self.acknowledged
+        self.become_replica(keep)
+        self.promote_inside()
+
+    def become_replica(self, keep: int) -> None:
+        """The site's address leads to a replica that nobody has promoted: it has the first `keep` entries."""
         self.log = self.log[:keep]
         self.tables = {}
         self.replayed = 0
         self.drop_sessions()
         self.starts += 1
         self.in_recovery = True
+        self.replay(keep)
+
+    def promote_inside(self) -> None:
+        """Whoever runs the site promotes its replica; its settings are the site's."""
+        names, acknowledged = self.names, self.acknowledged
         self.promote()
         self.names, self.acknowledged = names, acknowledged
 

@@ -134,6 +134,20 @@ def test_a_replica_takes_over_inside_a_site_unless_the_other_site_holds_more(lin
     assert Step.GO_LIVE in plan_takeover(here, other=more, accept_loss=True).steps
 
 
+def test_a_replica_that_nobody_has_promoted_is_not_promoted_by_a_takeover() -> None:
+    """What it lacks can be compared behind its promotion only, and that is the business of whoever runs the site."""
+    here = SiteView(EAST, 0, FIRST, None, Lsn(1000))
+    for other, accept_loss in ((OtherCopy(WEST), False), (None, True)):
+        with pytest.raises(Refused) as refused:
+            plan_takeover(here, other=other, accept_loss=accept_loss)
+        assert refused.value.code == "ZT446"
+        assert "select pg_promote()" in refused.value.tries[0]
+    with pytest.raises(Refused, match="nobody has promoted"):
+        plan_exposure(here, accept_loss=True)
+    at_west = SiteView(WEST, 1, FIRST, None, Lsn(1000))
+    assert Step.PROMOTE in plan_takeover(at_west, other=OtherCopy(EAST)).steps, "the other site's standby"
+
+
 def test_a_replica_of_an_exposed_site_needs_a_statement_and_gives_no_number_twice() -> None:
     alone = FIRST.opened(replace(ROW, epoch=epoch_of(2, 0), durability=Durability.EXPOSED, cause="exposure"))
     with pytest.raises(Refused) as refused:

@@ -280,6 +280,24 @@ def _() -> list[Patch]:
 
 
 @bug(
+    "unpromoted-replica-goes-on",
+    "a takeover promotes a replica inside the active site, which nobody could compare before",
+    "S1",
+    "S2",
+    "S14",
+    "I9",
+    "I7",
+    where=INSIDE | {"more_faults": (plans.DB_REPLICA, plans.TAKEOVER) * 6, "spacing": 7, "lasting": 60},
+    seed=33,
+)
+def _() -> list[Patch]:
+    def nothing(*_: Any) -> None:
+        return
+
+    return [(takeover, "_require_promoted", nothing)]
+
+
+@bug(
     "rejoin-destroys-the-complete-copy",
     "a copy is replaced by one that lacks what was released",
     "S1",
