@@ -2,7 +2,8 @@
 has their partition.
 
 They were acknowledged, so they are kept, durably, in a file of the folder until somebody has looked. The file holds
-groups of one entry, each with the sequence that it had; one that was set aside twice counts once.
+groups of one entry, each with the sequence that it had, once: while a site works alone the same entries are brought
+to it again and again.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from zerotail.spool.frame import Entry, decode_entries, encode_entry, encode_gro
 
 def keep_aside(folder: Path, entries: Sequence[Entry]) -> None:
     """Return when the entries are durable in the file."""
-    if not entries:
-        return
+    there = {entry.sequence for entry in read_aside(folder)} if entries else set()
     content = b"".join(
         encode_group(one.sequence, [encode_entry(one.id.encode(), one.partition, one.put_at_us, one.value)])
         for one in entries
+        if one.sequence not in there
     )
+    if not content:
+        return
     path = folder / SET_ASIDE
     whole_bytes = _whole_bytes(path.read_bytes()) if path.exists() else 0
     with open_file(path, "r+b" if path.exists() else "wb") as file:

@@ -180,6 +180,22 @@ def test_an_identifier_that_belongs_to_other_bytes_is_set_aside_durably_and_repo
     assert "SET ASIDE: entry 6: c-1 (partition 0) cannot become an instruction" in said.out
 
 
+def test_what_is_brought_to_a_site_alone_again_and_again_is_set_aside_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "_GATE_SECONDS", 0.0)
+    ledger, place = Ledger(), Place()
+    ledger.rows["c-2"], ledger.exposed = b"other", True
+    with Spool(folder) as spool:
+        drain_step(spool, ledger, place)
+        size = (folder / SET_ASIDE).stat().st_size
+        for _ in range(3):
+            drain_step(spool, ledger, place)
+    assert ledger.took == [1, 1, 1, 1]
+    assert (folder / SET_ASIDE).stat().st_size == size
+    assert [entry.sequence for entry in read_aside(folder)] == [2]
+
+
 def test_a_half_written_end_of_what_was_set_aside_is_written_again(folder: Path) -> None:
     ledger = Ledger()
     ledger.rows = {"c-2": b"another"}
