@@ -31,6 +31,7 @@ from zerotail.ports import (
     SendRecords,
     SiteObserved,
     Story,
+    TooLarge,
 )
 
 SEGMENTS_AT_ONCE = 100
@@ -91,7 +92,11 @@ def append_behind(
         if at_most is not None and missing > at_most:
             return Followed(appended, missing, since)
         records = records_behind(journal)
-        if not isinstance((yield SendRecords(topic, stage.partition, records)), Done):
+        answer = yield SendRecords(topic, stage.partition, records)
+        if isinstance(answer, TooLarge):
+            large = f"producer {records.producers[answer.place]} serial {records.serials[answer.place]}"
+            return Followed(appended, missing, since, f"Kafka does not take {large}: {answer.reason}")
+        if not isinstance(answer, Done):
             return Followed(appended, missing, since, "Kafka does not answer")
         producer, serial = records.producers[-1], records.serials[-1]
         appended += len(records.serials)

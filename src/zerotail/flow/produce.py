@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from zerotail.core.epoch import topic_at
 from zerotail.core.identity import Serial, SiteName
+from zerotail.core.receiver import OF_THE_RECEIVER
 from zerotail.core.record import digest_of
 from zerotail.flow.gate import pass_gate
-from zerotail.ports import Batch, Done, End, Fed, Feed, Pause, ReadFeed, SendRecords, Story
+from zerotail.ports import Batch, Done, End, Fed, Feed, Pause, ReadFeed, SendRecords, Story, TooLarge
 
+TAKES_NO_SUCH_SIZE = f"{OF_THE_RECEIVER}takes no message of this size"
 _LONGEST_WAIT = 64
 STANDING_READS = 6
 """So many fruitless looks at a standing vector make a producer send again."""
@@ -66,6 +68,11 @@ def produce(feed: Feed, site: SiteName, *, limit: int = 500, patience: int | Non
         answer = yield SendRecords(topic, feed.partition, records_of(feed, fed))
         if isinstance(answer, Done):
             sent = Serial(fed.first + len(fed.values) - 1)
+        elif isinstance(answer, TooLarge):
+            # What is in front of it is in the log. It waits until the topic takes more, and everything behind it, too.
+            large = Serial(fed.first + answer.place)
+            sent = Serial(large - 1)
+            yield Pause(f"{TAKES_NO_SUCH_SIZE}: number {large} for {topic}: {answer.reason}", retries=True)
         else:
             # It may be in the log or not: the same rows again, a repeat is dropped by its serial.
             yield Pause("Kafka does not answer")

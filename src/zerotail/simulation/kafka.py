@@ -6,6 +6,7 @@ offset of the old one means nothing in it.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple
 
 from zerotail.core.admission import FOREIGN
@@ -63,14 +64,13 @@ class Log:
         """The offset of the next record."""
         return self.first + len(self.records)
 
-    def append(self, batch: Batch) -> None:
-        """Store records in order."""
-        self.records.extend(
-            Stored(*row, batch.mark)
-            for row in zip(batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True)
-        )
-        if self.spoils and batch.serials:
-            last = len(batch.serials) - 1
+    def append(self, batch: Batch, count: int | None = None) -> None:
+        """Store records in order, all of them or the first so many."""
+        rows = zip(batch.producers, batch.serials, batch.epochs, batch.digests, batch.values, strict=True)
+        stored = [Stored(*row, batch.mark) for row in islice(rows, count)]
+        self.records.extend(stored)
+        if self.spoils and stored:
+            last = len(stored) - 1
             self.records[-1] = Stored(
                 batch.producers[last],
                 batch.serials[last],

@@ -146,10 +146,10 @@ class NormalDay(Parts):
     def _send_records(self, actor: Actor, effect: ports.SendRecords) -> Any:
         if not self.kafka_up[actor.site]:
             return UNREACHABLE
-        if any(len(value) > MOST_RECORD_BYTES for value in effect.records.values):
-            return ports.Refused("the record is too large")
-        self.log(actor.site, effect.topic, effect.partition).append(effect.records)
-        return DONE
+        values = effect.records.values
+        fits = next((at for at, value in enumerate(values) if len(value) > MOST_RECORD_BYTES), len(values))
+        self.log(actor.site, effect.topic, effect.partition).append(effect.records, fits)
+        return DONE if fits == len(values) else ports.TooLarge(fits, "the record is too large")
 
     def _poll_records(self, actor: Actor, effect: ports.PollRecords) -> Any:
         if not self.kafka_up[actor.site]:

@@ -24,6 +24,7 @@ from zerotail.core.identity import (
     epoch_of,
 )
 from zerotail.core.poison import Decision, Poison, RecordName, Remedy
+from zerotail.core.receiver import OF_THE_RECEIVER
 from zerotail.core.record import digest_of
 from zerotail.errors import Broken
 from zerotail.failover.replay import Replay
@@ -425,3 +426,28 @@ def test_a_handler_that_wants_to_leave_stops_its_partition_and_not_its_process(
     taken = told(take_batch(stage, PLACE, batch_of([number(1)]), BEHIND, 0), database())
     assert taken.stopped is not None
     assert type(error).__name__ in taken.stopped.reason
+
+
+def test_a_message_that_the_next_topic_does_not_take_is_named_and_nothing_in_front_of_it_is_sent_again() -> None:
+    feed = ports.Feed(A, TopicName("p"), PartitionNumber(0), StageName("c"))
+    story = produce(feed, EAST, patience=1000)
+    values = [number(1), number(2), b"much", number(3)]
+    sent: list[list[bytes]] = []
+    pauses: list[ports.Pause] = []
+    answer: Any = None
+    while len(pauses) < 3:
+        effect = story.send(answer)
+        answer = None
+        if isinstance(effect, ports.ReadFeed):
+            after = effect.after or 0
+            answer = ports.Fed(STANDING, Lsn(1), Serial(0), 0, Serial(after + 1), values[after:], stopped=False)
+        elif isinstance(effect, ports.SendRecords):
+            sent.append(list(effect.records.values))
+            answer = ports.TooLarge(effect.records.values.index(b"much"), "larger than the topic takes")
+        elif isinstance(effect, ports.Pause):
+            pauses.append(effect)
+    assert sent == [values, values[2:], values[2:]]
+    assert all(pause.retries for pause in pauses)
+    assert pauses[0].reason.startswith(OF_THE_RECEIVER), "status looks for it"
+    assert "number 3 for p" in pauses[0].reason
+    assert "larger than the topic takes" in pauses[0].reason
