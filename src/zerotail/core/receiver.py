@@ -122,14 +122,19 @@ def find_unseen(last: EmissionNumber, first: EmissionNumber, values: Sequence[by
     return None if first > last + 1 else values[last + 1 - first :]
 
 
+def is_of(lineage: Lineage, welcome: Welcome) -> bool:
+    """Whether the receiver's last message was sent in this history; one that had none knows no other."""
+    return welcome.last_epoch is None or welcome.last_epoch in lineage
+
+
 def require_own_lineage(lane: Lane, lineage: Lineage, welcome: Welcome) -> None:
     """`Broken` when the receiver's last message came from a site that is not part of this history."""
-    epoch = welcome.last_epoch
-    if epoch is not None and epoch not in lineage:
+    if not is_of(lineage, welcome):
         raise Broken(
-            f"the last message of {lane.channel} partition {lane.partition} was sent in epoch {epoch}, which "
-            f"is not part of the history of epoch {lineage.current.epoch}",
+            f"the last message of {lane.channel} partition {lane.partition} was sent in epoch {welcome.last_epoch}, "
+            f"which is not part of the history of epoch {lineage.current.epoch}",
             code="ZT602",
-            why="Another site has sent on its own; what it sent may differ from what is journaled here.",
-            tries=("zerotail status", "zerotail journal compare"),
+            why="Another site has sent on its own; what it sent may differ from what is journaled here. The lane goes "
+            "on once the receiver's owner has put its last number and epoch back to one of this history.",
+            tries=("zerotail status", f"zerotail emissions list --channel {lane.channel}"),
         )

@@ -93,7 +93,8 @@ def require_not_superseded(
             f"the receiver of {channel} was claimed in epoch {newer[channel]}, and the copy at {site} knows nothing "
             f"behind epoch {lineage.current.epoch}.",
             code="ZT475",
-            why="Another site has worked since, and what it sent is missing here.",
+            why="Another site has worked since, and what it sent is missing here. A lane whose receiver got its last "
+            "message there stops (ZT602) until the receiver's owner has put its books right; all others go on.",
             tries=(
                 "zerotail status",
                 f"zerotail takeover plan --to {site} --accept-loss    # if all of that may be lost",

@@ -92,6 +92,8 @@ class TakeoverReport:
     """Records that were appended to this site's topics."""
     read: int = 0
     """Records of this site's topics that were read before it went live."""
+    other_histories: tuple[Lane, ...] = ()
+    """Lanes whose receiver got its last message in another history: each stops at its emitter, and no other does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
     """Do the steps of a plan."""
     unfenced = False
     replayed = refilled = read = 0
+    other_histories: tuple[Lane, ...] = ()
     for step in plan.steps:
         match step:
             case Step.STOP_WAITING:
@@ -182,13 +185,13 @@ def carry_out(pipeline: Pipeline, plan: TakeoverPlan, other: SiteName, operator:
                     refilled += filled.appended
                     read += filled.read
             case Step.HANDSHAKE:
-                yield from _claim_lanes(pipeline, plan)
+                other_histories = yield from _claim_lanes(pipeline, plan)
             case Step.GO_LIVE:
                 yield from _gate_the_epoch(plan)
                 live = yield ChangeEpoch(plan.site, plan.epoch, phase=Phase.LIVE)
                 require_done(live, f"take epoch {plan.epoch} live", _STEP)
         yield RecordStep(plan.site, plan.epoch, step.value)
-    return TakeoverReport(plan, unfenced, replayed, refilled, read)
+    return TakeoverReport(plan, unfenced, replayed, refilled, read, other_histories)
 
 
 def _not_fenced(plan: TakeoverPlan, other: SiteName) -> NotAllowed:
@@ -293,15 +296,19 @@ def _append_tail(stage: Stage, topic: TopicName, end: LogEnd, strategy: Strategy
             return Followed()
 
 
-def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:
+def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[tuple[Lane, ...]]:
     """Step 7: shut out older senders now. A receiver that does not answer is claimed by its emitter later, and asked
     once only: everybody waits for this step, and a channel may have many lanes.
+
+    Answers the lanes whose receiver got its last message in another history. Nothing stops for that here: the emitter
+    meets the same answer at its own claim, before it sends anything, and one lane must not stop a site (E17).
 
     Only an exposed epoch may be shown to receivers before its claim is behind the gate; see `flow/emit.py`.
     """
     if plan.durability is Durability.GATED:
-        return
+        return ()
     silent: set[ChannelName] = set()
+    other_histories: list[Lane] = []
     for lane, receiver in pipeline.lanes.items():
         if not receiver.remembers or lane.channel in silent:
             continue
@@ -310,7 +317,8 @@ def _claim_lanes(pipeline: Pipeline, plan: TakeoverPlan) -> Story[None]:
             continue
         installation = claimed.standing.installation.outside
         match (yield ClaimAtReceiver(lane, plan.epoch, claimed.incarnation, installation)):
-            case Welcome() as welcome:
-                receivers.require_own_lineage(lane, claimed.standing.lineage, welcome)
+            case Welcome() as welcome if not receivers.is_of(claimed.standing.lineage, welcome):
+                other_histories.append(lane)
             case Unreachable() | Indefinite():
                 silent.add(lane.channel)
+    return tuple(other_histories)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -10,8 +11,9 @@ from zerotail.config import Configuration
 from zerotail.config.scalar import read_duration, written_duration
 from zerotail.core import takeover as plans
 from zerotail.core.completeness import find_beyond
+from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability
-from zerotail.core.identity import SiteName
+from zerotail.core.identity import ChannelName, SiteName
 from zerotail.core.staleness import require_fresh, require_not_superseded
 from zerotail.core.takeover import OtherCopy, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
@@ -253,10 +255,26 @@ def _carry_out(operator: Operator, planned: PlannedTakeover, accepted: tuple[str
         report.read,
         accepted,
         tuple(act.reports),
-        remarks=(*act.remarks, *_measured(seconds, operator.configuration.objectives.takeover)),
+        remarks=(
+            *act.remarks,
+            *_other_histories(report.other_histories),
+            *_measured(seconds, operator.configuration.objectives.takeover),
+        ),
         note=str(operator.notebook.folder),
         seconds=seconds,
     )
+
+
+def _other_histories(lanes: Sequence[Lane]) -> list[str]:
+    """A remark for each channel of which lanes stop, because their receiver has messages of another history."""
+    partitions: dict[ChannelName, list[str]] = {}
+    for lane in lanes:
+        partitions.setdefault(lane.channel, []).append(str(lane.partition))
+    return [
+        f"the receiver of {channel} got its last message of partition {', '.join(found)} in another history: nothing is "
+        f"sent there before that is settled (ZT602), everything else goes on; zerotail emissions list --channel {channel}"
+        for channel, found in partitions.items()
+    ]
 
 
 def _measured(seconds: float, objective: timedelta) -> list[str]:

@@ -179,7 +179,7 @@ def test_a_takeover_of_the_active_site_has_nothing_to_do() -> None:
     assert len(effects) == 1
 
 
-def test_a_takeover_stops_when_the_receiver_knows_another_history() -> None:
+def test_a_takeover_goes_on_where_a_receiver_knows_another_history_and_says_which() -> None:
     opened = LINEAGE.opened(
         replace(
             ROW,
@@ -193,8 +193,10 @@ def test_a_takeover_stops_when_the_receiver_knows_another_history() -> None:
     )
     claimed = ports.LaneClaimed(ports.Standing(opened, Timeline(2), 7), Incarnation(1), Lsn(9))
     welcome = Welcome(EmissionNumber(3), Epoch(9999))
-    result, _ = _told(take_over(PIPELINE, WEST, 1, EAST), [_seen(opened, 2), claimed, welcome])
-    assert isinstance(result, Broken)
+    answers = [_seen(opened, 2), claimed, welcome, DONE, DONE, DONE]
+    result, effects = _told(take_over(PIPELINE, WEST, 1, EAST), answers)
+    assert result.other_histories == tuple(PIPELINE.lanes)
+    assert any(isinstance(effect, ports.ChangeEpoch) and effect.phase is Phase.LIVE for effect in effects)
 
 
 def test_going_on_alone_opens_an_exposed_epoch_and_claims() -> None:
