@@ -1,4 +1,7 @@
-"""Who was the last to claim a receiver: asked before a takeover, without claiming anything.
+"""In which epoch a receiver was claimed last: asked before a takeover, without claiming anything.
+
+Only claims of our own installation count: epochs of another one, or of a former life of this one, say nothing of what
+is missing in a copy, and its lanes are not ours anyway (`core/installation.py`).
 
 Receivers of class R0 in a database and R2 over HTTP can say it. One that does not answer, or does not know the
 question, is no obstacle here: the claim itself is made later, and meets the same rules.
@@ -21,8 +24,8 @@ _LANES = 8
 _SECONDS = 2.0
 
 
-def ask_channels(configuration: Configuration) -> Mapping[ChannelName, Epoch | None]:
-    """The newest epoch in which each channel was claimed, of those that can say it."""
+def ask_channels(configuration: Configuration, installation: str) -> Mapping[ChannelName, Epoch | None]:
+    """The newest epoch in which each channel was claimed by this installation, of those that can say it."""
     asked = {
         channel: configuration.topics[stage.consumes].partitions
         for stage in configuration.stages.values()
@@ -32,19 +35,19 @@ def ask_channels(configuration: Configuration) -> Mapping[ChannelName, Epoch | N
     if not asked:
         return {}
     with ThreadPoolExecutor(len(asked)) as pool:
-        found = pool.map(lambda name: _ask(configuration, name, asked[name]), asked)
+        found = pool.map(lambda name: _ask(configuration, name, asked[name], installation), asked)
         return {name: epoch for name, epoch in zip(asked, found, strict=True) if epoch is not None}
 
 
-def _ask(configuration: Configuration, name: ChannelName, partitions: int) -> Epoch | None:
+def _ask(configuration: Configuration, name: ChannelName, partitions: int, installation: str) -> Epoch | None:
     channel, newest = configuration.channels[name], None
     lanes = [Lane(name, PartitionNumber(number)) for number in range(min(partitions, _LANES))]
     try:
         match channel:
             case HttpChannel(receiver="R2"):
-                answers = ask_http(channel, lanes, _SECONDS)
+                answers = ask_http(channel, lanes, installation, _SECONDS)
             case PostgresChannel(receiver="R0"):
-                answers = ask_receipts(channel.dsn.reveal(), lanes, _SECONDS)
+                answers = ask_receipts(channel.dsn.reveal(), lanes, installation, _SECONDS)
             case _:
                 return None
         newest = max((epoch for epoch in answers if epoch is not None), default=None)

@@ -17,6 +17,7 @@ from zerotail.core.receiver import DoubtPolicy, ReceiverClass
 from zerotail.errors import Misused
 from zerotail.flow.emit import Sender
 from zerotail.kafka.topic import Place
+from zerotail.ports import Unreachable
 from zerotail.postgres.receipt import Effect, insert_into
 
 
@@ -76,16 +77,17 @@ def open_receiver(channel: Channel, lane: Lane, site: SiteName) -> Receiver:
             assert_never(channel)
 
 
-def ask_http(channel: HttpChannel, lanes: Sequence[Lane], seconds: float) -> list[Epoch | None]:
-    """In which epochs lanes were claimed last. One that says nothing of a lane is not asked about the next: a takeover
-    waits for it.
+def ask_http(channel: HttpChannel, lanes: Sequence[Lane], installation: str, seconds: float) -> list[Epoch | None]:
+    """In which epochs an installation claimed lanes last. A receiver that does not answer about one is not asked about
+    the next: a takeover waits for it.
     """
     receiver, told = _http_receiver(channel, SiteName(""), seconds), list[Epoch | None]()
     try:
         for lane in lanes:
-            told.append(receiver.last_claim(lane))
-            if told[-1] is None:
+            said = receiver.last_claim(lane, installation)
+            if isinstance(said, Unreachable):
                 break
+            told.append(said)
         return told
     finally:
         receiver.close()

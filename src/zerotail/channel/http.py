@@ -83,6 +83,8 @@ class _OfAnother(msgspec.Struct, frozen=True):
 
 class _LastSaid(msgspec.Struct, frozen=True):
     highest: _Claimant | None = None
+    installation: str | None = None
+    """Whose claim it is, where the receiver tells them apart and it is not the one of whoever asks."""
 
 
 class HttpReceiver:
@@ -122,13 +124,20 @@ class HttpReceiver:
             return Superseded(refused.highest.epoch)
         return _declined(said)
 
-    def last_claim(self, lane: Lane) -> Epoch | None:
-        """In which epoch the lane was claimed last, without claiming it; None where that is not known."""
+    def last_claim(self, lane: Lane, installation: str) -> Epoch | Unreachable | None:
+        """In which epoch this installation claimed the lane last, without claiming it; None where it has not.
+        `Unreachable` where the receiver does not say.
+        """
         if self._claims is None:
-            return None
-        said = self._claims.get({"channel": lane.channel, "partition": str(lane.partition)})
+            return Unreachable()
+        flags = {_INSTALLATION: installation} if installation else {}
+        said = self._claims.get({"channel": lane.channel, "partition": str(lane.partition)}, flags)
         met = _decode(said, _LastSaid) if isinstance(said, _Said) and said.status == HTTPStatus.OK else None
-        return met.highest.epoch if met is not None and met.highest is not None else None
+        if met is None:
+            return Unreachable()
+        if met.highest is None or met.installation not in (None, installation):
+            return None
+        return met.highest.epoch
 
     def send(self, effect: SendEmissions) -> SendAnswer:
         """Send one batch and wait for the verdicts."""
@@ -227,10 +236,10 @@ class _Wire:
         """Post one request and read its answer to the end."""
         return self._ask("POST", self._target, msgspec.json.encode(content), flags)
 
-    def get(self, asked: Mapping[str, str]) -> _Said | Unreachable | Indefinite:
+    def get(self, asked: Mapping[str, str], flags: Mapping[str, str]) -> _Said | Unreachable | Indefinite:
         """Ask with these words behind the question mark."""
         query = "&".join(word for word in (self._url.query, urlencode(asked)) if word)
-        return self._ask("GET", f"{self._url.path or '/'}?{query}", None, _NONE)
+        return self._ask("GET", f"{self._url.path or '/'}?{query}", None, flags)
 
     def _ask(
         self, method: str, target: str, body: bytes | None, flags: Mapping[str, str]

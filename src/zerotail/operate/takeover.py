@@ -271,8 +271,8 @@ def _other_histories(lanes: Sequence[Lane]) -> list[str]:
     for lane in lanes:
         partitions.setdefault(lane.channel, []).append(str(lane.partition))
     return [
-        f"the receiver of {channel} got its last message of partition {', '.join(found)} in another history: nothing is "
-        f"sent there before that is settled (ZT602), everything else goes on; zerotail emissions list --channel {channel}"
+        f"the receiver of {channel} got its last message of partition {', '.join(found)} in another history: nothing "
+        f"is sent there before that is settled (ZT602), all else goes on; zerotail emissions list --channel {channel}"
         for channel, found in partitions.items()
     ]
 

@@ -241,13 +241,14 @@ def observe_world(configuration: Configuration, *, ask_receivers: bool = False) 
     with ThreadPoolExecutor(len(dsns)) as pool:
         seen = dict(zip(dsns, pool.map(_observe, dsns, dsns.values()), strict=True))
     answering = {site: one.seen for site, one in seen.items() if one.seen is not None}
+    installation = next((one.standing.installation.outside for one in answering.values()), None)
     return World(
         {site: one.seen for site, one in seen.items()},
         {site: one.holding for site, one in seen.items() if one.holding is not None},
         dict(_compared(configuration, answering, holds_more_perhaps)),
         dict(_compared(configuration, answering, _holds_lost_end)),
         ages={site: one.age for site, one in seen.items() if one.age is not None},
-        claims=ask_channels(configuration) if ask_receivers else {},
+        claims=ask_channels(configuration, installation) if ask_receivers and installation is not None else {},
         silence={site: one.silence for site, one in seen.items() if one.silence is not None},
         lacks={site: one.lacks for site, one in seen.items()},
         commits={site: one.commits for site, one in seen.items() if one.commits is not None},

@@ -39,7 +39,9 @@ Effect = NewType("Effect", bytes)
 """
 
 _LANE = "channel = %s and partition = %s and target = %s"
-_CLAIMED = f"select claim_epoch from zerotail_receipt where {_LANE}"
+_OWNER = "to_jsonb(zerotail_receipt) ->> 'installation'"
+"""Whose receipt it is; null in a table of before, which has no such column and tells no installations apart."""
+_CLAIMED = f"select claim_epoch from zerotail_receipt where {_LANE} and coalesce({_OWNER}, %s) = %s"
 _INSERT = """
 insert into {table} (channel, partition, number, possible_duplicate, value)
 values (%(channel)s, %(partition)s, %(number)s, %(possible_duplicate)s, %(value)s)
@@ -106,11 +108,11 @@ def claim(connection: Connection, effect: ClaimAtReceiver) -> Welcome | Supersed
     return Welcome(EmissionNumber(number), Epoch(epoch) if epoch else None)
 
 
-def ask_receipts(dsn: str, lanes: Sequence[Lane], seconds: float) -> list[Epoch | None]:
-    """In which epochs lanes were claimed last, by the receipts of a database outside; nothing is entered."""
+def ask_receipts(dsn: str, lanes: Sequence[Lane], installation: str, seconds: float) -> list[Epoch | None]:
+    """In which epochs an installation claimed lanes last, by the receipts of a database outside; nothing is entered."""
 
     def look(connection: Connection) -> list[Epoch | None]:
-        rows = [connection.execute(_CLAIMED.encode(), lane).fetchone() for lane in lanes]
+        rows = [connection.execute(_CLAIMED.encode(), (*lane, installation, installation)).fetchone() for lane in lanes]
         return [None if row is None else Epoch(row[0]) for row in rows]
 
     session = Session(dsn, patience_seconds=seconds, connect_seconds=seconds)
@@ -156,9 +158,7 @@ def take(connection: Connection, effect: SendEmissions, carry_out: Effect) -> Ac
 
 
 def _lock(connection: Connection, lane: Lane) -> tuple[Any, ...] | None:
-    # A receipt of before has no such column, and says nothing of installations.
-    owner = "to_jsonb(zerotail_receipt) ->> 'installation'"
-    query = f"select number, epoch, {owner}, claim_epoch, incarnation from zerotail_receipt where {_LANE} for update"
+    query = f"select number, epoch, {_OWNER}, claim_epoch, incarnation from zerotail_receipt where {_LANE} for update"
     return connection.execute(query.encode(), lane).fetchone()
 
 

@@ -49,6 +49,7 @@ def answering(
             self.wfile.write(body)
 
         def do_GET(self) -> None:
+            seen.append(self.headers.get(header, ""))
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -188,9 +189,27 @@ def test_an_answer_without_an_end_is_not_kept_in_memory() -> None:
 
 @pytest.mark.fast
 def test_a_receiver_that_does_not_know_the_question_has_not_said_who_claimed_it() -> None:
-    for status, body in ((405, b""), (404, b"{}"), (200, b"not of the protocol"), (200, b'{"highest":null}')):
+    for status, body in ((405, b""), (404, b"{}"), (200, b"not of the protocol")):
         with answering(status, body) as (url, _), closing(HttpReceiver.at(url, EAST)) as sender:
-            assert sender.last_claim(LANE) is None, (status, body)
+            assert sender.last_claim(LANE, "ours") == Unreachable(), (status, body)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("body", "epoch"),
+    [
+        (b'{"highest":null}', None),
+        (b'{"highest":{"epoch":513,"incarnation":1}}', 513),
+        (b'{"highest":{"epoch":513,"incarnation":1},"installation":"ours"}', 513),
+        (b'{"highest":{"epoch":513,"incarnation":1},"installation":"another"}', None),
+        (b'{"highest":{"epoch":513,"incarnation":1},"installation":""}', None),
+    ],
+)
+def test_only_claims_of_the_own_installation_count(body: bytes, epoch: int | None) -> None:
+    told = answering(200, body, header="Zerotail-Installation")
+    with told as (url, seen), closing(HttpReceiver.at(url, EAST)) as sender:
+        assert sender.last_claim(LANE, "ours") == epoch
+    assert seen == ["ours"]
 
 
 @pytest.mark.servers
@@ -199,10 +218,13 @@ def test_who_claimed_last_is_told_and_nothing_is_claimed(judge: Judge) -> None:
     lane = outside.lane()
     with closing(outside.open(lane, 5.0)) as sender:
         assert isinstance(sender, HttpReceiver)
-        assert sender.last_claim(lane) is None
-        sender.claim(claim(lane, epoch=513))
-        assert sender.last_claim(lane) == 513
-        assert sender.send(batch(lane, 1, 2, epoch=513)) == Accepted(EmissionNumber(2))
+        assert sender.last_claim(lane, "ours") is None
+        sender.claim(structs.replace(claim(lane, epoch=513), installation="ours"))
+        assert sender.last_claim(lane, "ours") == 513
+        assert sender.last_claim(lane, "another") is None
+        assert sender.last_claim(lane, "") is None
+        ours = structs.replace(batch(lane, 1, 2, epoch=513), installation="ours")
+        assert sender.send(ours) == Accepted(EmissionNumber(2))
 
 
 @pytest.mark.servers

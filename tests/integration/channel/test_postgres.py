@@ -46,11 +46,13 @@ def test_an_effect_that_the_database_declines_leaves_number_and_effects_as_they_
 def test_who_claimed_last_stands_in_the_receipt(outside: Outside, servers_outside: Layout) -> None:
     lane = outside.lane()
     place = dsn(servers_outside.database("outside"))
-    assert ask_receipts(place, [lane], 5.0) == [None]
+    assert ask_receipts(place, [lane], "ours", 5.0) == [None]
     with closing(PostgresReceiver(place, Effect(b"select 1"), receipts=True)) as sender:
-        sender.claim(claim(lane, epoch=513))
-    assert ask_receipts(place, [lane], 5.0) == [513]
-    assert ask_receipts("host=127.0.0.1 port=1", [lane], 1.0) == [], "nobody is there"
+        sender.claim(structs.replace(claim(lane, epoch=513), installation="ours"))
+    assert ask_receipts(place, [lane], "ours", 5.0) == [513]
+    assert ask_receipts(place, [lane], "another", 5.0) == [None], "its epochs are no epochs of the other one"
+    assert ask_receipts(place, [lane], "", 5.0) == [None]
+    assert ask_receipts("host=127.0.0.1 port=1", [lane], "ours", 1.0) == [], "nobody is there"
 
 
 def test_whatever_else_the_database_declines_holds_up_this_lane_only(outside: Outside, servers_outside: Layout) -> None:

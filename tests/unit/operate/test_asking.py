@@ -49,12 +49,12 @@ def configured(folder: Path, port: int) -> Configuration:
 def test_a_silent_receiver_costs_one_patience_and_says_nothing(silent: int, tmp_path: Path) -> None:
     configuration = configured(tmp_path, silent)
     began = time.monotonic()
-    assert ask_channels(configuration) == {}
+    assert ask_channels(configuration, "") == {}
     assert time.monotonic() - began < 8, "of sixteen partitions one is asked"
 
 
 def test_nobody_there_says_nothing(tmp_path: Path) -> None:
-    assert ask_channels(configured(tmp_path, 1)) == {}
+    assert ask_channels(configured(tmp_path, 1), "") == {}
 
 
 def test_a_copy_that_cannot_be_compared_counts_as_one_that_may_hold_more(configuration: Configuration) -> None:

@@ -158,12 +158,14 @@ class Desk:
             return Problem(f"{_place(claim)}: {_newer(claim.sender, highest)}", highest)
         return ClaimTaken(last, None if last is None else last_epoch, highest)
 
-    async def tell_last(self, channel: str, partition: int) -> LastAccepted:
-        """How far a channel and partition are."""
+    async def tell_last(self, channel: str, partition: int, installation: str) -> LastAccepted:
+        """How far a channel and partition are, to this installation."""
         receiver_class, book = self._class_of(channel), self._ledger.book(channel, partition)
         highest = book.highest if receiver_class is ReceiverClass.R2 else None
         last = None if receiver_class is ReceiverClass.R3 else book.digests.highest
-        answer = LastAccepted(channel, partition, receiver_class, last, highest)
+        owner = self._ledger.owner(channel, partition)
+        other = owner if owner is not None and is_of_another(receiver_class, installation, owner) else UNSET
+        answer = LastAccepted(channel, partition, receiver_class, last, highest, other)
         await self.settle()
         return answer
 

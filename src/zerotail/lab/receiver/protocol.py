@@ -238,6 +238,8 @@ class LastAccepted(msgspec.Struct, frozen=True):
     receiver_class: ReceiverClass = msgspec.field(name="class")
     last_accepted: int | None
     highest: Sender | None
+    installation: str | UnsetType = UNSET
+    """Whose numbers these are, if they are those of another one than whoever asks."""
 
 
 class PartitionTotals(msgspec.Struct, frozen=True):

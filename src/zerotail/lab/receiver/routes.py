@@ -81,7 +81,7 @@ def sender_routes(desk: Desk, conduct: Conduct) -> Routes:
         conduct.require_available()
         channel = _query(request, "channel", Text)
         partition = _query_number(request, "partition", least=0, most=(1 << 31) - 1)
-        return _answer(await desk.tell_last(channel, partition))
+        return _answer(await desk.tell_last(channel, partition, request.installation))
 
     return {
         "/messages": {"POST": post_message},
