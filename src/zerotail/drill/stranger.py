@@ -22,6 +22,7 @@ from zerotail.drill.running import Running
 from zerotail.errors import Unfinished
 from zerotail.lab.example import CONFIGURATION, HANDLERS
 from zerotail.lab.fault import FaultReport
+from zerotail.lab.receiver.protocol import Verdict
 from zerotail.postgres.connection import one_row, session
 from zerotail.postgres.installation import read_installation
 from zerotail.private import make_folder, write_file
@@ -91,7 +92,7 @@ def meets(rehearsal: Rehearsal, stranger: Stranger) -> FaultReport:
         accepted, refused = _answered(rehearsal, stranger)
         return accepted >= COUNT if shared else refused
 
-    wait_until("the receiver has met both", met, deadline)
+    wait_until("the receiver has met both", met, deadline, every_seconds=0.5)
     accepted, refused = _answered(rehearsal, stranger)
     evidence = (
         f"{ours:,} records of installation {stranger.installation} were left out here, {theirs:,} of ours there",
@@ -112,8 +113,13 @@ def promise_apart(rehearsal: Rehearsal, stranger: Stranger) -> None:
 
 
 def _answered(rehearsal: Rehearsal, stranger: Stranger) -> tuple[int, int]:
+    """Messages of the second installation that were taken, and claims and messages of it that were refused."""
     own = [one for one in rehearsal.totals_of_all() if one.installation == stranger.installation]
-    return sum(one.accepted for one in own), sum(one.other_installations_refused for one in own)
+    tried = rehearsal.receiver.attempts(deadline=Deadline.after(PATIENCE_SECONDS))
+    refused = sum(
+        one.verdict is Verdict.OTHER_INSTALLATION_REFUSED and one.installation == stranger.installation for one in tried
+    )
+    return sum(one.accepted for one in own), refused
 
 
 def _left_out(rehearsal: Rehearsal, dsn: str) -> int:
