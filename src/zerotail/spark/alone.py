@@ -32,6 +32,8 @@ _GROWS, _SHRINKS = 4, 32
 _DEATHS = 2
 """Of one record alone, before it is believed to be the reason."""
 _IDLE_SECONDS = 0.05
+_UNREAD_LOOKS = 100
+"""In a row, before the query starts anew: what cannot be read is said, and decided about, there."""
 
 Note = Callable[[PartitionNumber, Taken], None]
 
@@ -57,6 +59,7 @@ class Alone:
         self._hint = places[self._partition].head.hint
         self._limit = _FIRST_LIMIT
         self._deaths = 0
+        self._unread = 0
         self._thread = Thread(target=self._run, name=f"alone {job.stage.name}/{self._partition}", daemon=True)
         self._thread.start()
 
@@ -97,7 +100,10 @@ class Alone:
                 self._has_died(place, begun)
             return
         outcome, self._hint = unpack_outcome(finished.outcome), finished.hint
-        if outcome is None:
+        self._unread = self._unread + 1 if finished.unread else 0
+        if self._unread == _UNREAD_LOOKS:
+            self._over = True
+        elif outcome is None:
             self._stop.wait(_IDLE_SECONDS)
         elif isinstance(outcome, Taken):
             self._deaths = 0

@@ -59,6 +59,8 @@ class Finished:
 
     outcome: bytes
     hint: Hint | None
+    unread: bool = False
+    """Whether the log could not be read at all, which is something else than nothing new."""
 
 
 def main() -> None:
@@ -80,7 +82,8 @@ def _obey(job: Job, adapters: SiteAdapters, order: Order, answers: BinaryIO) -> 
     polled = adapters.carry_out(wanted)
     if not isinstance(polled, Polled):
         tell(answers, Begun(0, None))
-        tell(answers, Finished(pack_outcome(None), None if isinstance(polled, HintLost) else order.hint))
+        lost = isinstance(polled, HintLost)
+        tell(answers, Finished(pack_outcome(None), None if lost else order.hint, unread=not lost))
         return
     batch = polled.batch
     count = len(batch.serials)
