@@ -22,7 +22,7 @@ from zerotail.core.poison import Poison
 from zerotail.flow.stage import Place, Taken
 from zerotail.ports import Done, RecordPoison, Unreachable
 from zerotail.spark.alone_worker import Begun, Finished, Job, Order
-from zerotail.spark.own_process import GONE, OwnProcess
+from zerotail.spark.own_process import GONE, OwnProcess, end_thread
 from zerotail.spark.results import unpack_outcome
 from zerotail.wiring import SiteAdapters
 
@@ -71,10 +71,7 @@ class Alone:
     def close(self) -> None:
         """End the worker, whatever it is doing."""
         self._stop.set()
-        worker = self._worker
-        if worker is not None:
-            worker.kill()
-        self._thread.join()
+        end_thread(self._thread, lambda: self._worker)
 
     def _run(self) -> None:
         try:

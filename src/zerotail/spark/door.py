@@ -5,7 +5,8 @@ query serves them all. So the rows in question are left out of the batches, with
 in that partition, and tried here.
 
 1. A transform that hangs is interrupted here (`patience.py`), and the row is poison at the door.
-2. So is a row of which the process dies: each is named before the transform gets it.
+2. So is a row of which the process dies, twice: each is named before the transform gets it. Behind the first death
+   another process sends the rows in front of it, and the row is tried alone: a process may have died of something else.
 3. Behind that the producer is asked to send again from where the stage stands, as by a stage that misses something.
 """
 
@@ -13,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from threading import Event, Lock, Thread, current_thread
+from dataclasses import dataclass, replace
+from functools import partial
+from subprocess import SubprocessError
+from threading import Event, Lock, Thread
 
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial
 from zerotail.errors import Unavailable
@@ -22,7 +26,7 @@ from zerotail.postgres.feed import send_again
 from zerotail.postgres.poison import Unfit
 from zerotail.postgres.transaction import Session
 from zerotail.spark.door_worker import Begun, Errand, Finished
-from zerotail.spark.own_process import GONE, OwnProcess
+from zerotail.spark.own_process import GONE, OwnProcess, end_thread
 from zerotail.spark.row_sender import stop_at
 
 Place = tuple[ProducerNumber, PartitionNumber]
@@ -30,6 +34,14 @@ Note = Callable[[ProducerNumber, PartitionNumber, int, str], None]
 Wait = Callable[[ProducerNumber, PartitionNumber, str], None]
 _PATIENCE_SECONDS = 5.0
 _AGAIN_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Died:
+    """A process has died at a row."""
+
+    begun: Begun
+    how: str
 
 
 class Door:
@@ -40,7 +52,8 @@ class Door:
         self.note = note
         self._wait = wait
         self._lock = Lock()
-        self._running: dict[Place, tuple[Thread, OwnProcess]] = {}
+        self._running: dict[Place, Thread] = {}
+        self._processes: dict[Place, OwnProcess] = {}
         self._stop = Event()
 
     def places(self) -> frozenset[Place]:
@@ -55,33 +68,68 @@ class Door:
         with self._lock:
             if place in self._running or self._stop.is_set():
                 return
-            started = Event()
-            thread = Thread(target=self._run, args=(place, errand, started), name=f"door {place}", daemon=True)
-            thread.start()
-            started.wait()
+            thread = Thread(target=self._run, args=(place, errand), name=f"door {place}", daemon=True)
+            self._running[place] = thread
+        thread.start()
 
     def close(self) -> None:
         """End whatever is tried."""
         with self._lock:
             self._stop.set()
-            running = list(self._running.values())
-        for thread, process in running:
-            process.kill()
-            thread.join()
+            running = dict(self._running)
+        for place, thread in running.items():
+            end_thread(thread, partial(self._processes.get, place))
 
-    def _run(self, place: Place, errand: Errand, started: Event) -> None:
-        # It ends with the thread that starts it: so this one, which hears it.
-        process = OwnProcess("zerotail.spark.door_worker")
-        self._running[place] = (current_thread(), process)
-        started.set()
+    def _run(self, place: Place, errand: Errand) -> None:
         try:
-            finished = _hear_out(process, errand)
+            finished = self._carry_out(place, errand)
             if not self._stop.is_set():
                 self._conclude(place, errand, finished)
         finally:
-            process.end()
             with self._lock:
                 self._running.pop(place, None)
+
+    def _carry_out(self, place: Place, errand: Errand) -> Finished:
+        """What came of it; a row of which a process died is tried alone before that is believed."""
+        heard = self._hear_out(place, errand)
+        if isinstance(heard, Finished):
+            return heard
+        suspect = heard.begun.serial
+        front = Finished(0, None)
+        if suspect > errand.first:
+            front = self._carry_out(place, replace(errand, next_serial=suspect))
+            if front.unfit is not None or front.problem:
+                return front
+        heard = self._hear_out(place, replace(errand, first=suspect, next_serial=suspect + 1))
+        if isinstance(heard, Finished):
+            return replace(heard, sent=front.sent + heard.sent)
+        rows, begun = errand.rows, heard.begun
+        reason = f"the process of its transform dies of it, 2 times out of 2: {heard.how}"
+        return Finished(front.sent, Unfit(rows.producer, rows.partition, Serial(suspect), begun.digest, reason))
+
+    def _hear_out(self, place: Place, errand: Errand) -> Finished | _Died:
+        if self._stop.is_set():
+            return Finished(0, None)
+        begun: Begun | None = None
+        try:
+            # It ends with the thread that starts it: so this one, which hears it.
+            process = OwnProcess("zerotail.spark.door_worker")
+        except (OSError, SubprocessError) as error:
+            return Finished(0, None, f"the process that was to try its rows could not be started: {error}")
+        self._processes[place] = process
+        try:
+            process.tell(errand)
+            while not isinstance(said := process.hear(), Finished):
+                begun = said
+        except GONE:
+            how = process.end()
+            if begun is None:
+                return Finished(0, None, f"the process that was to try its rows did not come up: {how}")
+            return _Died(begun, how)
+        finally:
+            del self._processes[place]
+            process.end()
+        return said
 
     def _conclude(self, place: Place, errand: Errand, finished: Finished) -> None:
         unfit = finished.unfit
@@ -98,22 +146,6 @@ class Door:
         self.note(*place, finished.sent, f"serial {unfit.serial}: {unfit.reason}" if unfit else "")
         if finished.problem:
             self._wait(*place, finished.problem)
-
-
-def _hear_out(process: OwnProcess, errand: Errand) -> Finished:
-    begun: Begun | None = None
-    try:
-        process.tell(errand)
-        while not isinstance(said := process.hear(), Finished):
-            begun = said
-    except GONE:
-        how = process.end()
-        if begun is None:
-            return Finished(0, None, f"the process that was to try its rows did not come up: {how}")
-        rows = errand.rows
-        reason = f"the process of its transform dies of it: {how}"
-        return Finished(0, Unfit(rows.producer, rows.partition, Serial(begun.serial), begun.digest, reason))
-    return said
 
 
 def _ask_again(errand: Errand) -> None:

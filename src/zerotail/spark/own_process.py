@@ -1,6 +1,7 @@
 """A worker process for one piece of work that others must not wait for: told what to do and heard through its pipes.
 
-It ends with the process that started it, however that ends. What it prints goes to standard error.
+It ends with the process that started it, however that ends, and not before: whoever ends a program by its terminal
+(Ctrl-C) ends all of its group, and that is not the death of the piece of work. What it prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 GONE = (EOFError, OSError, pickle.UnpicklingError)
 """What telling and hearing raise when the process is not there any more."""
 _END_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -32,6 +36,7 @@ class OwnProcess:
             stdout=subprocess.PIPE,
             env=environment,
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - one call to the kernel
+            start_new_session=True,
         )
 
     def tell(self, what: object) -> None:
@@ -63,6 +68,15 @@ class OwnProcess:
             self._process.kill()
             code = self._process.wait()
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def end_thread(thread: Thread, process: Callable[[], OwnProcess | None]) -> None:
+    """Wait for a thread that has been told to end, and end the process that it hears, also one just being started."""
+    while thread.is_alive():
+        hears = process()
+        if hears is not None:
+            hears.kill()
+        thread.join(_LOOK_SECONDS)
 
 
 def answers_to_the_starter() -> Any:

@@ -79,10 +79,20 @@ def test_what_was_decided_at_the_door_is_read_back_alike_whatever_the_transform_
         pytest.param(
             "hangs", "TransformTimeoutError: the transform was at this row for more than 1 s", marks=pytest.mark.servers
         ),
-        pytest.param("exits", "the process of its transform dies of it: exit code 3", marks=pytest.mark.servers),
+        pytest.param(
+            "exits", "the process of its transform dies of it, 2 times out of 2: exit code 3", marks=pytest.mark.servers
+        ),
         pytest.param("leaves", "the transform cannot take it: SystemExit: 3", marks=pytest.mark.servers),
-        pytest.param("is killed", "the process of its transform dies of it: signal SIGKILL", marks=pytest.mark.nightly),
-        pytest.param("is deaf", "the process of its transform dies of it: exit code 1", marks=pytest.mark.nightly),
+        pytest.param(
+            "is killed",
+            "the process of its transform dies of it, 2 times out of 2: signal SIGKILL",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(
+            "is deaf",
+            "the process of its transform dies of it, 2 times out of 2: exit code 1",
+            marks=pytest.mark.nightly,
+        ),
         pytest.param("is stubborn", "TransformTimeoutError", marks=pytest.mark.nightly),
     ],
 )
