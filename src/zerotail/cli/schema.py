@@ -75,10 +75,11 @@ def apply(
     began, warnings = time.monotonic(), list[str]()
     with _as_its_owner(), session(database.dsn, Deadline.after(ANSWER_SECONDS)) as connection:
         names = apply_schema(connection, warnings.append)
-        opened = _begin_anew(connection, database.name, confirm) if restored else None
-        _require_home(connection)
-        if configured and not restored:
-            opened = _begin(connection, config, database.name, first_epoch=first_epoch)
+        if not restored:
+            _require_home(connection)
+        opened = _begin(connection, config, database.name, first_epoch=first_epoch) if configured else None
+        if restored:
+            opened = _begin_anew(connection, database.name, confirm) or opened
         installation = _identity(connection)
     seconds = time.monotonic() - began
     if as_json:
@@ -125,10 +126,9 @@ def _begin_anew(connection: Connection, site: str, confirm: str | None) -> int |
     from zerotail.cli.act_options import user_name
     from zerotail.core.identity import SiteName
     from zerotail.errors import Refused
-    from zerotail.postgres.installation import is_at_home
-    from zerotail.postgres.restored import begin_anew
+    from zerotail.postgres.restored import begin_anew, may_begin_anew
 
-    if is_at_home(connection):
+    if not may_begin_anew(connection):
         return None
     line = f"zerotail schema apply --restored --site {site}"
     typed = confirm

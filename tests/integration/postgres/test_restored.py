@@ -10,6 +10,7 @@ import psycopg
 import pytest
 import yaml
 
+from support.before import load_database
 from support.command import call
 from support.journal import day_of, superuser
 from support.standings import EAST
@@ -109,3 +110,22 @@ def test_they_begin_anew_when_somebody_types_the_name_of_the_site(restored: str,
     assert "nothing was changed" in again.out
     with superuser(restored) as connection:
         assert read_standing(connection) == standing
+
+
+def test_a_dump_from_before_there_were_identities_begins_anew_when_somebody_says_so(
+    warm_lab: Layout, tmp_path: Path
+) -> None:
+    database = load_database(warm_lab)[1]
+    where = configured(tmp_path, database)
+    with superuser(database) as connection:
+        epoch = one_row(connection, "select max(epoch) from zerotail.epoch")[0]
+    assert "--confirm east" in call("schema", "apply", *where, "--restored").err
+    answer = call("schema", "apply", *where, "--restored", "--confirm", "east", "--json").answer("schema-apply")
+    assert answer["epoch"] == epoch + 256 * GENERATIONS_AHEAD
+    with superuser(database) as connection:
+        standing = read_standing(connection)
+    assert isinstance(standing, Standing)
+    assert standing.live_at(EAST)
+    assert not standing.installation.owns(NO_MARK), "what is in Kafka without a mark is of the former life"
+    assert standing.installation.outside == answer["installation"]
+    assert "nothing was changed" in call("schema", "apply", *where, "--restored", "--confirm", "east").out
