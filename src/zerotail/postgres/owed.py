@@ -78,9 +78,9 @@ def owed_bytes(
     return dict(connection.execute(_OWED_BYTES.encode(), (stage, list(to_itself))).fetchall())
 
 
-def fullest_bytes(connection: Connection, stage: StageName) -> int:
+def fullest_bytes(connection: Connection, stage: StageName, to_itself: Collection[ChannelName]) -> int:
     """Bytes owed by that partition of a stage which owes the most: it is the one that holds the stage back."""
-    return max(owed_bytes(connection, stage).values(), default=0)
+    return max(owed_bytes(connection, stage, to_itself).values(), default=0)
 
 
 def find_partitions(connection: Connection, stage: StageName) -> list[PartitionNumber]:

@@ -35,7 +35,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from zerotail.core.identity import Serial, SiteName
+from zerotail.core.identity import ChannelName, Serial, SiteName
 from zerotail.core.installation import NO_MARK
 from zerotail.errors import Refused, Unavailable
 from zerotail.postgres.feed import FeedPlace, last_dense_serial, look_at_feeds, number_submissions
@@ -102,7 +102,7 @@ class InstructionReader(DataSourceStreamReader):
         self._site = options.get("site")
         self._producers = _names(options["producers"])
         self._numbered = _names(options.get("numbered", ""))
-        self._owed: dict[str, int] = json.loads(options.get("owed", "{}"))
+        self._owed: dict[str, tuple[int, list[ChannelName]]] = json.loads(options.get("owed", "{}"))
         self._ranges = _is_set(options, "ranges")
         self._waiting = _is_set(options, "standby")
         self._limit = int(options.get("limit", "50000"))
@@ -189,8 +189,11 @@ class InstructionReader(DataSourceStreamReader):
 
     def _holds_back(self, place: FeedPlace) -> bool:
         """Whether the consumer takes nothing because it owes too much."""
-        owed = self._database().read(lambda connection: fullest_bytes(connection, place.consumer))
-        return isinstance(owed, int) and owed >= self._owed.get(place.consumer, owed + 1)
+        if place.consumer not in self._owed:
+            return False
+        limit, to_itself = self._owed[place.consumer]
+        owed = self._database().read(lambda connection: fullest_bytes(connection, place.consumer, to_itself))
+        return isinstance(owed, int) and owed >= limit
 
     def _look(self) -> tuple[bool, list[FeedPlace]]:
         """Whether it may send here by now, and from which places."""

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from zerotail.core.identity import PartitionNumber, ProducerNumber, SiteName, StageName
+from zerotail.core.identity import ChannelName, PartitionNumber, ProducerNumber, SiteName, StageName
 from zerotail.kafka.cluster import Cluster
 from zerotail.postgres.feed_arrow import open_connection, read_rows
 from zerotail.spark.door import Door
@@ -45,11 +45,13 @@ def read_instructions(
     *,
     limit: int = 50_000,
     resend_after_seconds: float = 5.0,
-    owed: Mapping[StageName, int] | None = None,
+    owed: Mapping[StageName, tuple[int, Sequence[ChannelName]]] | None = None,
     ranges: bool = True,
     standby: bool = False,
 ) -> DataFrame:
-    """The rows of producers as a stream, or the ranges of their serials; `owed` is what stages may owe the outside."""
+    """The rows of producers as a stream, or the ranges of their serials; `owed` is what stages may owe the outside, and
+    which channels do not count, since they lead back to the stage.
+    """
     known = list(routes)
     options = {
         "dsn": dsn,

@@ -14,7 +14,7 @@ from zerotail.errors import ZerotailError
 from zerotail.ports import End, Standing
 from zerotail.postgres.lineage import read_standing
 from zerotail.postgres.transaction import Session
-from zerotail.running.parts import ProducerPart
+from zerotail.running.parts import ProducerPart, channels_to_itself
 from zerotail.running.prepare import WAITING, adapter_settings, prepare_or_wait
 from zerotail.running.report import Say
 from zerotail.spark.door import Door
@@ -76,7 +76,10 @@ class RunningProducers:
             routes.values(),
             limit=self._configuration.spark.max_records_per_batch,
             resend_after_seconds=resend_after,
-            owed={name: int(stage.owed) for name, stage in self._configuration.stages.items()},
+            owed={
+                name: (int(stage.owed), sorted(channels_to_itself(self._configuration, name)))
+                for name, stage in self._configuration.stages.items()
+            },
             standby=self._waiting,
         )
         query = start_producer_query(ranges, self._settings.dsn, self._settings.kafka, routes, checkpoint, self._door)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,13 +19,18 @@ SENT = {"first": 11, "next": 21, "again": 0}
 
 
 class Database:
-    """Has instructions up to the 20th; the stage owes so much."""
+    """Has instructions up to the 20th; the stage owes so much to others, and so much to itself."""
 
-    def __init__(self, owed: int) -> None:
-        self.owed = owed
+    def __init__(self, owed: int, to_itself: int = 0) -> None:
+        self.owed = {"booking": owed, "back": to_itself}
 
-    def read(self, work: Any) -> int:
-        return self.owed if "fullest_bytes" in work.__code__.co_names else 20
+    def read(self, work: Any) -> Any:
+        return work(self) if "fullest_bytes" in work.__code__.co_names else 20
+
+    def execute(self, _question: bytes, asked: tuple[str, list[str]]) -> Any:
+        left_out = asked[1]
+        owed = sum(owed for channel, owed in self.owed.items() if channel not in left_out)
+        return SimpleNamespace(fetchall=lambda: [(0, owed)])
 
 
 class Asked(Database):
@@ -34,7 +40,7 @@ class Asked(Database):
         super().__init__(owed)
         self.questions: list[str] = []
 
-    def read(self, work: Any) -> int:
+    def read(self, work: Any) -> Any:
         self.questions.append("read")
         return super().read(work)
 
@@ -42,10 +48,15 @@ class Asked(Database):
         self.questions.append("write")
 
 
-def _reader(monkeypatch: pytest.MonkeyPatch, owed: int = 0) -> InstructionReader:
-    options = {"dsn": "", "producers": "cards", "resend_after_seconds": "0", "owed": f'{{"settle": {OWED}}}'}
+def _reader(monkeypatch: pytest.MonkeyPatch, owed: int = 0, to_itself: int = 0) -> InstructionReader:
+    options = {
+        "dsn": "",
+        "producers": "cards",
+        "resend_after_seconds": "0",
+        "owed": f'{{"settle": [{OWED}, ["back"]]}}',
+    }
     reader = InstructionReader(options)
-    monkeypatch.setattr(reader, "_database", lambda: Database(owed))
+    monkeypatch.setattr(reader, "_database", lambda: Database(owed, to_itself))
     return reader
 
 
@@ -80,6 +91,14 @@ def test_a_request_sends_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stage_that_owes_too_much_is_sent_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = _reader(monkeypatch, owed=OWED)
     assert [reader._plan(_place(10), SENT) for _ in range(5)] == [SENT] * 5
+
+
+def test_a_stage_that_owes_too_much_to_itself_is_sent_again_what_it_has_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader = _reader(monkeypatch, owed=OWED - 1, to_itself=OWED)
+    assert reader._plan(_place(10), SENT) == SENT
+    assert reader._plan(_place(10), SENT) == {**SENT, "again": 1}
 
 
 def test_a_vector_that_has_come_all_the_way_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
