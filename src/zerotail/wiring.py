@@ -25,7 +25,7 @@ from zerotail.kafka.cursor import Cursor
 from zerotail.kafka.producer import RecordSender
 from zerotail.postgres import doubt, feed, journal, lineage, outbox, owed, poison, reading
 from zerotail.postgres.connection import Connection, connect
-from zerotail.postgres.gate import ask_standby
+from zerotail.postgres.gate import ask_standby, observe_end
 from zerotail.postgres.transaction import Session
 
 T = TypeVar("T")
@@ -105,6 +105,7 @@ class SiteAdapters:
             ports.OpenEpoch: lambda e: write(lambda c: lineage.open_epoch(c, e)),
             ports.ChangeEpoch: lambda e: write(lambda c: lineage.change_epoch(c, e)),
             ports.AskGate: lambda _: self._ask_gate(),
+            ports.ReadEnd: lambda _: self._database.ask(observe_end),
             ports.ReadPosition: lambda _: read(lineage.observe_position),
             ports.BeginLife: lambda e: write(lambda c: lineage.begin_life(c, e)),
             ports.SendRecords: self._sender.send,

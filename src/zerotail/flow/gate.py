@@ -12,7 +12,7 @@ from zerotail.core.epoch import Durability
 from zerotail.core.gate import Asker, Gate, GateAnswer, Release
 from zerotail.core.identity import Lsn
 from zerotail.errors import Broken, Unfinished
-from zerotail.ports import AskGate, Pause, PositionRead, ReadPosition, Standing, Story
+from zerotail.ports import AskGate, EndRead, Pause, ReadEnd, Standing, Story
 
 QUESTIONS = 4
 """Of one wait at the gate."""
@@ -40,8 +40,8 @@ def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) 
 
 def _require_more_here(asker: Asker, answer: GateAnswer) -> Story[bool]:
     """Others write as well, so the other site may well hold more than is wanted; but never more than there is here."""
-    here = yield ReadPosition()
-    if not isinstance(here, PositionRead) or here.standing.asker != asker:
+    here = yield ReadEnd()
+    if not isinstance(here, EndRead) or here.asker != asker:
         return False
     if gate.is_ahead(answer, here.position):
         raise Broken(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zerotail.core.emission import Lane
-from zerotail.core.gate import Release
+from zerotail.core.gate import Asker, Release
 from zerotail.core.identity import (
     EmissionNumber,
     Epoch,
@@ -33,6 +33,17 @@ class PositionRead(Result, frozen=True):
     """When the server was started, in microseconds: which life it is, verified or not."""
     nonce: str = ""
     """Of that life, if it has one; it may not be verified yet."""
+
+
+class ReadEnd(Effect, frozen=True):
+    """Ask the site's own database, in one statement, as whom it asks for release now, and how far its log reaches."""
+
+
+class EndRead(Result, frozen=True):
+    """Whatever any standby of this database has flushed by then lies below `position`."""
+
+    asker: Asker
+    position: Lsn
 
 
 class BeginLife(Effect, frozen=True):

@@ -22,7 +22,10 @@ from zerotail.core.gate import Asker, Gate, GateAnswer, decide
 from zerotail.core.identity import Epoch, Lsn, Timeline
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused, Unavailable
+from zerotail.ports import EndRead
 from zerotail.postgres.connection import Connection, one_row, where
+from zerotail.postgres.position import POSITION
+from zerotail.postgres.transaction import READ_ONLY, Declined
 
 _EPOCH = "coalesce((select max(epoch) from zerotail.epoch), 0)"
 _LIFE = "coalesce((select nonce::text from zerotail.life order by number desc limit 1), '')"
@@ -49,12 +52,22 @@ select (select system_identifier from pg_control_system()),
        {_EPOCH},
        coalesce(zerotail.life_in_force()::text, '')
 """
+_END = f"select asker.*, ({POSITION}) from ({_ASKER}) as asker where not pg_is_in_recovery()"
 
 
 def observe_asker(primary: Connection) -> Asker:
     """Who asks: the database that wrote the rows, its timeline and its epoch."""
     system, timeline, epoch, life = one_row(primary, _ASKER)
     return Asker(int(system), Timeline(int(timeline)), Epoch(int(epoch)), life)
+
+
+def observe_end(primary: Connection) -> EndRead:
+    """Who asks, and how far the log of that database reaches now: every wait at the gate asks it, in one statement."""
+    row = primary.execute(_END.encode()).fetchone()
+    if row is None:
+        raise Declined(READ_ONLY)
+    system, timeline, epoch, life, position = row
+    return EndRead(Asker(int(system), Timeline(int(timeline)), Epoch(int(epoch)), life), Lsn(int(position)))
 
 
 def ask_standby(standby: Connection, deadline: Deadline) -> GateAnswer:

@@ -101,6 +101,10 @@ class Session:
         """Run `work` in one snapshot; it writes nothing."""
         return self._run(work, b"begin isolation level repeatable read read only", b"commit")  # type: ignore[return-value]
 
+    def ask(self, work: Work[T]) -> T | Unreachable | Refused:
+        """Run `work`, which is one statement that writes nothing: it needs no transaction round it."""
+        return self._run(work, None, None)  # type: ignore[return-value]
+
     def write(self, work: Work[T]) -> T | Unreachable | Indefinite | Refused:
         """Run `work` and commit it."""
         return self._run(work, _BEGIN_LOCALLY if self._commits_locally else b"begin", _COMMIT)
@@ -121,7 +125,7 @@ class Session:
             self._connection.close()
             self._connection = None
 
-    def _run(self, work: Work[T], begin: bytes, commit: bytes) -> T | Unreachable | Indefinite | Refused:
+    def _run(self, work: Work[T], begin: bytes | None, commit: bytes | None) -> T | Unreachable | Indefinite | Refused:
         try:
             connection = self._connected()
         except (Unavailable, *_LOST) as error:
@@ -132,10 +136,11 @@ class Session:
             return self._transact(connection, work, begin, commit)
 
     def _transact(
-        self, connection: Connection, work: Work[T], begin: bytes, commit: bytes
+        self, connection: Connection, work: Work[T], begin: bytes | None, commit: bytes | None
     ) -> T | Unreachable | Indefinite | Refused:
         try:
-            connection.execute(begin)
+            if begin is not None:
+                connection.execute(begin)
             result = work(connection)
         except Declined as reason:
             self._roll_back()
@@ -161,6 +166,8 @@ class Session:
             if self._ends_with(error, connection):
                 return Unreachable()
             raise
+        if commit is None:
+            return result
         try:
             with signals_held_back():
                 ended = connection.execute(commit)

@@ -294,6 +294,12 @@ class NormalDay(Parts):
         server = self.server(actor, OTHER[actor.site])
         return UNREACHABLE if server is None else server.gate_answer()
 
+    def _read_end(self, actor: Actor, _: ports.ReadEnd) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        return ports.EndRead(server.standing().asker, server.position)
+
     def _read_position(self, actor: Actor, _: ports.ReadPosition) -> Any:
         server = self.server(actor)
         if server is None:

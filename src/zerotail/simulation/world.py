@@ -49,6 +49,7 @@ class World(NormalDay, BadDay):
             ports.Commit: self._commit,
             ports.RequestAgain: self._request_again,
             ports.AskGate: self._ask_gate,
+            ports.ReadEnd: self._read_end,
             ports.ReadPosition: self._read_position,
             ports.BeginLife: self._begin_life,
             ports.ClaimLane: self._claim_lane,

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from typing import Any
 
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from support.journal import day_of
 from support.pair import gate_is_open
+from support.standings import EAST, WEST
 from zerotail.core.gate import GateAnswer
 from zerotail.core.identity import Lsn
 from zerotail.deadline import Deadline, wait_until
+from zerotail.kafka.cluster import Cluster
 from zerotail.lab.database import dsn
 from zerotail.lab.fault import kill_target, start_target
 from zerotail.lab.layout import Layout
-from zerotail.ports import Done
+from zerotail.ports import Done, EndRead, PositionRead, ReadEnd, ReadPosition, Refused
 from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.gate import ask_standby
 from zerotail.postgres.look import observe_database
 from zerotail.postgres.position import read_position
-from zerotail.postgres.transaction import Session
+from zerotail.postgres.transaction import READ_ONLY, Session
+from zerotail.wiring import AdapterSettings, SiteAdapters
 
 pytestmark = pytest.mark.servers
 FILE_BYTES = 16 << 20
@@ -40,6 +47,34 @@ def test_the_position_of_a_write_lies_behind_its_commit(lab: Layout) -> None:
     assert isinstance(done, Done)
     # The record of a commit takes at least 34 bytes.
     assert done.position >= taken[-1] + 34
+
+
+def test_where_the_own_log_ends_is_one_question(lab: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every wait at the gate asks it, under load of every hundred messages of every lane."""
+    name, database, _ = day_of(lab)
+    asked: list[object] = []
+    with closing(SiteAdapters(AdapterSettings(EAST, database, "", Cluster("127.0.0.1:1")))) as east:
+        before = east.carry_out(ReadPosition())
+        execute = psycopg.Connection.execute
+
+        def heard(connection: Connection, question: bytes, *rest: Any) -> Any:
+            asked.append(question)
+            return execute(connection, question, *rest)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(psycopg.Connection, "execute", heard)
+            found = east.carry_out(ReadEnd())
+    assert isinstance(before, PositionRead)
+    assert isinstance(found, EndRead)
+    assert (found.asker, found.position >= before.position) == (before.standing.asker, True)
+    assert len(asked) == 1
+    standby = make_conninfo(dsn(lab.database("west")), dbname=name)
+    with closing(SiteAdapters(AdapterSettings(WEST, standby, "", Cluster("127.0.0.1:1")))) as west:
+        wait_until(
+            "the standby says that it is one",
+            lambda: west.carry_out(ReadEnd()) == Refused(READ_ONLY),
+            Deadline.after(30),
+        )
 
 
 def test_a_write_is_on_the_disk_whatever_session_a_pooler_gives_it(lab: Layout) -> None:

@@ -13,7 +13,7 @@ from zerotail.core.gate import Asker, GateAnswer
 from zerotail.core.identity import Epoch, Lsn, SiteName, Timeline
 from zerotail.errors import Broken, Unfinished
 from zerotail.flow.gate import PATIENCE, pass_gate, wait_for_gate
-from zerotail.ports import AskGate, Pause, PositionRead, ReadPosition, Standing, Unreachable
+from zerotail.ports import AskGate, EndRead, Pause, ReadEnd, Standing, Unreachable
 
 pytestmark = pytest.mark.fast
 
@@ -94,7 +94,7 @@ def passed(answer: GateAnswer, *here: Any) -> bool:
     story, answers = pass_gate(STANDING, Lsn(900)), iter([answer, *here])
     effect = next(story)
     while True:
-        assert isinstance(effect, AskGate | ReadPosition)
+        assert isinstance(effect, AskGate | ReadEnd)
         try:
             effect = story.send(next(answers))
         except StopIteration as ended:
@@ -107,16 +107,16 @@ def test_who_holds_no_more_than_is_wanted_is_believed_at_once() -> None:
 
 
 def test_who_holds_more_than_is_wanted_holds_what_others_have_written_since() -> None:
-    assert passed(replace(THERE, flushed=Lsn(950)), PositionRead(STANDING, Lsn(950)))
+    assert passed(replace(THERE, flushed=Lsn(950)), EndRead(STANDING.asker, Lsn(950)))
 
 
 def test_who_holds_more_than_was_ever_written_here_opens_nothing() -> None:
     with pytest.raises(Broken, match=r"holds the log up to 951, and here it ends at 950\.") as ahead:
-        passed(replace(THERE, flushed=Lsn(951)), PositionRead(STANDING, Lsn(950)))
+        passed(replace(THERE, flushed=Lsn(951)), EndRead(STANDING.asker, Lsn(950)))
     assert (ahead.value.code, ahead.value.tries[-1].split(" --")[0]) == ("ZT416", "zerotail takeover plan")
 
 
 def test_nothing_leaves_while_nobody_knows_how_far_the_own_log_reaches() -> None:
     elsewhere = Standing(STANDING.lineage, Timeline(4), 7)
     assert not passed(replace(THERE, flushed=Lsn(950)), Unreachable())
-    assert not passed(replace(THERE, flushed=Lsn(951)), PositionRead(elsewhere, Lsn(950)))
+    assert not passed(replace(THERE, flushed=Lsn(951)), EndRead(elsewhere.asker, Lsn(950)))
