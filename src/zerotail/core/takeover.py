@@ -159,11 +159,13 @@ def plan_takeover(
     cause: str = "takeover",
     held: Sequence[str] = (),
     other: OtherCopy | None = None,
+    old: bool = False,
 ) -> TakeoverPlan:
     """The steps that make `view.site` the active one; `Refused` when its copy may lack what was released.
 
     `held` is what the copy holds, in lines with numbers: whoever is refused has to decide by them. `other` is what
-    is known of the other site's copy, if it answers.
+    is known of the other site's copy, if it answers. One that was accepted as `old` may lack epochs, as whatever is
+    accepted as a loss may have some.
     """
     row = view.lineage.current
     _require_promoted(view, other)
@@ -177,14 +179,13 @@ def plan_takeover(
         # A replica inside the site took over, and it has what the other site holds, or what it lacks may be lost.
         if row.durability is Durability.EXPOSED and not accept_loss:
             raise _unknown_replica(view, held)
-        epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=accept_loss)
+        epoch = _next(view, some_may_be_lost=accept_loss, behind=other.claimed if other is not None else None)
         return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL, view.timeline)
     beyond = None if other is None else other.beyond
     if other is not None and beyond is not None and not accept_loss:
         raise _older_copy(view, other.site, beyond, held)
-    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=beyond is not None or _lacks(other))
-    if other is not None and other.claimed is not None:
-        epoch = epoch_of(max(generation_of(epoch), generation_of(other.claimed) + 1), view.site_number)
+    some_may_be_lost = accept_loss or old or beyond is not None or _lacks(other)
+    epoch = _next(view, some_may_be_lost=some_may_be_lost, behind=other.claimed if other is not None else None)
     if row.durability is Durability.EXPOSED and not accept_loss:
         raise Refused(
             f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
@@ -203,6 +204,13 @@ def plan_takeover(
     return TakeoverPlan(
         view.site, row.epoch, epoch, Durability.EXPOSED, cause, first + _FROM_EPOCH, view.timeline, view.flushed
     )
+
+
+def _next(view: SiteView, *, some_may_be_lost: bool, behind: Epoch | None) -> Epoch:
+    """The epoch that a site opens, also behind the newest one that a receiver has met."""
+    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=some_may_be_lost)
+    least = 1 if behind is None else generation_of(behind) + 1
+    return epoch_of(max(generation_of(epoch), least), view.site_number)
 
 
 def _require_promoted(view: SiteView, other: OtherCopy | None = None) -> None:

@@ -113,19 +113,10 @@ def _plan(
     view = SiteView(site, numbers[site], standing.lineage, standing.timeline, world.require(site).flushed)
     alone = statements.lost_site is not None
     if alone:
-        _require_out(world, site, other)
-        _require_fence(configuration, other)
-        fence = configuration.takeover.automatic
-        steps = plans.plan_exposure(view, accept_loss=statements.loss, fence=fence)
+        steps = _plan_alone(configuration, world, view, statements)
     else:
-        world.require_end(site)
-        there = world.of(other)
-        beyond = None if there is None else find_beyond(there.standing.lineage, view.lineage)
-        copy = OtherCopy(other, world.surplus.get(other), beyond)
-        superseded = require_not_superseded(site, view.lineage, world.claims, accept_loss=statements.loss)
-        copy = replace(copy, claimed=superseded)
-        steps = plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site), other=copy)
-    old = not alone and not begun and _is_old(configuration, world, site, steps, statements)
+        steps = _plan_copy(configuration, world, view, statements, begun=begun)
+    old = not alone and not begun and _is_old(configuration, world, site, statements)
     strategy = strategy_of(configuration, statements.strategy)
     if statements.rebuild and not strategy.reads_all:
         raise Misused(
@@ -162,13 +153,47 @@ def _plan(
     return PlannedTakeover(shown, steps, alone, strategy, statements.rebuild)
 
 
-def _is_old(
-    configuration: Configuration, world: World, site: SiteName, steps: TakeoverPlan, statements: Statements
-) -> bool:
-    """Whether the copy is old, and was stated to be; only a copy of another site's epochs can be."""
-    age, row = world.ages.get(site), world.require(site).standing.lineage.current
-    if row.site == site or steps.done or world.is_proven_fresh(site):
+def _plan_alone(configuration: Configuration, world: World, view: SiteView, statements: Statements) -> TakeoverPlan:
+    """Without the other site, which is stated to be out."""
+    other = configuration.other_site(view.site)
+    _require_out(world, view.site, other)
+    _require_fence(configuration, other)
+    return plans.plan_exposure(view, accept_loss=statements.loss, fence=configuration.takeover.automatic)
+
+
+def _plan_copy(
+    configuration: Configuration, world: World, view: SiteView, statements: Statements, *, begun: bool
+) -> TakeoverPlan:
+    """With what is known of the other site's copy, and of receivers."""
+    site, other = view.site, configuration.other_site(view.site)
+    world.require_end(site)
+    there = world.of(other)
+    copy = OtherCopy(
+        other,
+        world.surplus.get(other),
+        None if there is None else find_beyond(there.standing.lineage, view.lineage),
+        require_not_superseded(site, view.lineage, world.claims, accept_loss=statements.loss),
+    )
+    old = statements.age is not None if begun else _is_stale(configuration, world, site)
+    return plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site), other=copy, old=old)
+
+
+def _may_be_old(world: World, site: SiteName) -> bool:
+    """Whether the copy is one of another site's epochs, and nothing proves it complete."""
+    return world.require(site).standing.lineage.current.site != site and not world.is_proven_fresh(site)
+
+
+def _is_stale(configuration: Configuration, world: World, site: SiteName) -> bool:
+    """Whether the copy is so old that this needs a statement."""
+    age, stale_after = world.ages.get(site), configuration.takeover.stale_after.total_seconds()
+    return age is not None and age.seconds > stale_after and _may_be_old(world, site)
+
+
+def _is_old(configuration: Configuration, world: World, site: SiteName, statements: Statements) -> bool:
+    """Whether the copy is old, and was stated to be; `Refused` when it is and was not."""
+    if not _may_be_old(world, site):
         return False
+    age = world.ages.get(site)
     if age is None:  # it was cancelled, or the connection was lost, between two questions
         raise Unavailable(
             f"how old the copy at {site} is could not be read.",

@@ -27,7 +27,7 @@ from zerotail.postgres.promotion import promote
 
 pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
-FIRST, ALONE, WITH_LOSS = epoch_of(1, 0), epoch_of(2, 0), epoch_of(3, 1)
+FIRST, ALONE, WITH_LOSS = epoch_of(1, 0), epoch_of(2, 0), epoch_of(1002, 1)
 UNFENCED = ("--accept-unfenced-site", "east")
 KILL_THE_CALLER = [sys.executable, "-c", f"import os; os.kill(os.getppid(), {int(signal.SIGKILL)})"]
 

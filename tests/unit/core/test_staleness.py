@@ -56,6 +56,20 @@ def test_a_receiver_that_met_a_newer_epoch_has_heard_another_history() -> None:
     assert plan_takeover(view, other=OtherCopy(EAST, claimed=epoch_of(7, 0))).epoch == epoch_of(8, 1), "behind it"
 
 
+def test_whoever_goes_on_from_a_copy_that_may_lack_an_epoch_gives_no_number_twice() -> None:
+    """West has worked in 513 before, and its old topics hold records of that; the copy is of the time before."""
+    view = SiteView(WEST, 1, FIRST, None)
+    assert plan_takeover(view).epoch == epoch_of(2, 1), "nothing can be missing"
+    far = epoch_of(1001, 1)
+    assert plan_takeover(view, old=True).epoch == far
+    assert plan_takeover(view, accept_loss=True).epoch == far
+    exposed = FIRST.changed(durability=Durability.EXPOSED)
+    assert plan_takeover(SiteView(WEST, 1, exposed, None), accept_loss=True).epoch == far
+    replica = SiteView(EAST, 0, FIRST, Timeline(2))
+    behind = OtherCopy(WEST, claimed=epoch_of(5000, 1))
+    assert plan_takeover(replica, accept_loss=True, other=behind).epoch == epoch_of(5001, 0), "behind a receiver, too"
+
+
 def test_of_two_sites_the_one_that_knows_the_others_epoch_works() -> None:
     past, now = Working.of(FIRST), Working.of(TAKEN)
     assert choose_working({EAST: past, WEST: now}) == (WEST,)
