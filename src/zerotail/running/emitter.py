@@ -31,7 +31,7 @@ from zerotail.core.emission import Lane
 from zerotail.core.identity import SiteName
 from zerotail.flow.emit import emit
 from zerotail.flow.produce import produce
-from zerotail.ports import Done, End, Feed, Refused, Story
+from zerotail.ports import Done, End, Feed, Indefinite, Refused, Story, Unreachable
 from zerotail.postgres.connection import Connection
 from zerotail.postgres.lane_stop import read_stop, store_stop
 from zerotail.postgres.lineage import read_standing
@@ -128,6 +128,7 @@ class Emitter:
         """Send on one lane until the end of the process: what goes wrong on it is tried again, more and more slowly."""
         backoff, told = Backoff(), ""
         while not self._stop.is_set():
+            code = ""
             try:
                 ended = keep_sending(backoff)
             except Stopped:
@@ -136,9 +137,7 @@ class Emitter:
                 self._end(error.exit_code, lane, f"{error.code} {error.message}".strip())
                 return
             except errors.Broken as error:
-                reason = f"{error.code} {error.message}".strip()
-                if error.code in _TWO_HISTORIES:
-                    self._store_stop(lane, reason)
+                code, reason = error.code, f"{error.code} {error.message}".strip()
             except BaseException:  # noqa: BLE001 - a sender must not be gone while the process looks alive
                 reason = traceback.format_exc()
             else:
@@ -148,15 +147,23 @@ class Emitter:
             if reason != told:
                 self._tell(f"stopped: {_name_of(lane)}: {reason}")
                 told = reason
+            if code in _TWO_HISTORIES:
+                self._store_stop(lane, reason)
             self._stop.wait(backoff.next_seconds())
 
     def _store_stop(self, lane: Lane, reason: str) -> None:
-        """Keep that a lane has stopped where every start finds it."""
+        """Keep that a lane has stopped where every start finds it. Where the database declines, a new start of the lane
+        finds the same once more, or that this site is not the active one any longer.
+        """
         database = Session(self._settings.dsn, "zerotail emitter")
         try:
-            while not isinstance(database.write(lambda connection: store_stop(connection, lane, reason)), Done):
-                if self._stop.wait(_LOOK_SECONDS):
-                    return
+            stored: object = Unreachable()
+            while isinstance(stored, Unreachable | Indefinite) and not self._stop.is_set():
+                stored = database.write(lambda connection: store_stop(connection, lane, reason))
+                if not isinstance(stored, Done):
+                    self._stop.wait(_LOOK_SECONDS)
+        except errors.ZerotailError as error:
+            self._tell(f"that {_name_of(lane)} has stopped cannot be stored: {error.code} {error.message}")
         finally:
             database.close()
 
