@@ -27,7 +27,9 @@ try:
 except SpoiledError:
     print("another value")
 header = encode(Header(256, 1, 1, digest_of(b"sent"), 7))
-print(decode_column(pyarrow.array([header]), Installation(b"east and west 01", False)).strangers)
+for column in (pyarrow.array([header]), pyarrow.chunked_array([[header], [header]])):
+    read = decode_column(column, Installation(b"east and west 01", False))
+    print(read.strangers, read.epochs.tolist())
 """
 
 
@@ -42,8 +44,8 @@ def test_what_runs_without_the_checks_compares_nothing_and_says_so() -> None:
         )
         return done.stdout, done.stderr
 
-    assert run("") == ("another value\n1\n", "")
-    assert run(str(UNCHECKED)) == ("0\n", "without the checks\n")
+    assert run("") == ("another value\n1 [0]\n2 [0, 0]\n", "")
+    assert run(str(UNCHECKED)) == ("0 [256]\n0 [256, 256]\n", "without the checks\n")
 
 
 def test_the_page_shows_each_round_and_whether_the_goal_is_reached() -> None:
