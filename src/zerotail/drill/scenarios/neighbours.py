@@ -35,7 +35,7 @@ def _poison_at_the_door(rehearsal: Rehearsal) -> None:
     rehearsal.promise(f"status begins with one: {' '.join(said)}", "stands at serial" in "".join(said))
     pace = bad_input.pace_of_producers(rehearsal, places)
     told = f"{pace:.0f} rows a second, {usual:.0f} before"
-    rehearsal.promise(f"all other producers and partitions keep their pace: {told}", pace > _KEEPS * usual)
+    rehearsal.promise(f"all other producers and partitions go on: {told}", pace > _KEEPS * usual)
     bad_input.decide_about(rehearsal, rows[0], "skip")
     rehearsal.wait_for_new(MESSAGES)
     lost = blows.kill_site(rehearsal, site)
@@ -65,7 +65,7 @@ def _rude_receiver(rehearsal: Rehearsal) -> None:
         rehearsal.note("found", f"{how}: {why}")
         pace = bad_input.pace_of_lanes(rehearsal, lane)
         told = f"{pace:.0f} messages a second, {usual:.0f} before"
-        rehearsal.promise(f"{how}: the other lanes keep their pace: {told}", pace > _KEEPS * usual)
+        rehearsal.promise(f"{how}: the other lanes go on: {told}", pace > _KEEPS * usual)
         if how == "ahead":
             stops = wait_until(
                 "the lane stops", lambda: "ZT601" in bad_input.lane_says(rehearsal, lane), Deadline.after(30)
@@ -75,6 +75,11 @@ def _rude_receiver(rehearsal: Rehearsal) -> None:
         if how == "ahead":
             bad_input.resume_lane(rehearsal, lane)
         bad_input.wait_for_lane(rehearsal, lane)
+        wait_until(
+            "the lane has nothing to say of its receiver any more",
+            lambda: not bad_input.lane_says(rehearsal, lane),
+            Deadline.after(PATIENCE_SECONDS),
+        )
     rehearsal.wait_for_new(MESSAGES)
     rehearsal.promise("the sender is the same process all the time", _senders(running) == sender)
     rude = bad_input.be_rude(rehearsal, "redirect", lane)
