@@ -115,7 +115,9 @@ class World:
             lacks = [
                 one
                 for one in self.lacks.get(site, ())
-                if (promotes or not one.to_promote) and (keeps_tail or not one.to_keep_the_tail)
+                if not one.of_the_emitters
+                and (promotes or not one.to_promote)
+                and (keeps_tail or not one.to_keep_the_tail)
             ]
             if lacks:
                 grants = dict.fromkeys(f"{one.grant};    # in SQL, as a superuser at the primary" for one in lacks)

@@ -20,6 +20,8 @@ from zerotail.postgres.connection import Connection
 Role = Literal["producer", "stage", "emitter", "follower", "watcher"]
 Doing = Literal["working", "waiting", "stopped"]
 
+UPSTREAM = "upstream"
+"""As what a standby's emitter says, of no partition, that it must not follow the other site any more."""
 _WHOLE = -1
 """Stands in the table for a process that has no partition of its own."""
 _WRITE = """

@@ -32,6 +32,9 @@ def _by(wanted: Mapping[str, tuple[str, ...]]) -> str:
 
 _KEEP = "keep the tail"
 _PROMOTE = "promote a standby"
+_LEAVE = "stop receiving the log of a primary that has lost the end of it"
+_WRITER = "zerotail_writer"
+"""As whom emitters run: no right of whoever asks, and no step of an act needs it."""
 _ON_THE_SERVER = (
     ("see who follows", "pg_has_role({role}, 'pg_read_all_stats', 'usage')", "grant pg_read_all_stats to {to}"),
     (
@@ -55,6 +58,15 @@ _ON_THE_SERVER = (
         "where rolname = {role}) else has_parameter_privilege({role}, 'synchronous_standby_names', 'alter system') end",
         "grant alter system on parameter synchronous_standby_names to {to}",
     ),
+    (
+        _LEAVE,
+        "case when current_setting('server_version_num')::int < 150000 then true else coalesce((select "
+        "has_parameter_privilege(oid, 'primary_conninfo', 'alter system') "
+        "and has_function_privilege(oid, 'pg_reload_conf()', 'execute') "
+        f"from pg_roles where rolname = '{_WRITER}'), true) end",
+        f"grant alter system on parameter primary_conninfo to {_WRITER}; "
+        f"grant execute on function pg_reload_conf() to {_WRITER}",
+    ),
 )
 _RIGHTS = (("write epochs", _by(_TABLES), ""), (_KEEP, _by(_LOCKED), ""), *_ON_THE_SERVER)
 
@@ -70,6 +82,11 @@ class MissingRight:
     def to_promote(self) -> bool:
         """Whether only `pg_promote` needs it, which a command of the user's own replaces."""
         return self.what == _PROMOTE
+
+    @property
+    def of_the_emitters(self) -> bool:
+        """Whether it is what a standby's emitter needs to guard its copy, and no act."""
+        return self.what == _LEAVE
 
     @property
     def to_keep_the_tail(self) -> bool:

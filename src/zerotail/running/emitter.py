@@ -102,7 +102,7 @@ class Emitter:
     def _waited(self) -> bool:
         """At a standby: whether its turn has come. Meanwhile it looks at what it follows."""
         turn = Event()
-        watch_upstream(self._settings, turn, self._tell)
+        watch_upstream(self._settings, turn, self._tell, self._say)
         try:
             return wait_until_active(self._settings, self._stop)
         finally:

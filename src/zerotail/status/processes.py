@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from zerotail.core.receiver import OF_THE_RECEIVER
-from zerotail.postgres.process import ProcessSeen
+from zerotail.postgres.process import UPSTREAM, ProcessSeen
 from zerotail.status.readiness import Seen
 from zerotail.status.values import StageStatus
 
@@ -39,7 +39,8 @@ def process_troubles(seen: Seen) -> Iterator[str]:
             records = "1 record" if strangers == 1 else f"{int(strangers):,} records"
             yield f"{name} at {process.site} has left out {records} of another installation: who writes to its topic?"
         if process.doing == "stopped" and process.role != "stage":
-            if process.site == active or process.role in ("follower", "watcher"):
+            watches = process.role in ("follower", "watcher") or (process.name, process.partition) == (UPSTREAM, None)
+            if process.site == active or watches:
                 yield f"{name} at {process.site} has stopped: {process.reason or 'no reason given'}"
         elif process.role == "emitter" and process.doing == "waiting" and process.reason.startswith(OF_THE_RECEIVER):
             look = f"zerotail emissions list --channel {process.name} --site {process.site}"

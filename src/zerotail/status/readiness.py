@@ -125,7 +125,9 @@ def _why_commits_are_not_safe(primary: DatabaseLook, active: str, other: str) ->
 
 def _why_rights_are_missing(standby: DatabaseLook, site: str, *, promotes: bool) -> Iterator[str]:
     for one in standby.lacks:
-        if (promotes or not one.to_promote) and not one.to_keep_the_tail:
+        if one.of_the_emitters:
+            yield f"the emitters of {site} may not {one.what}: {one.grant};"
+        elif (promotes or not one.to_promote) and not one.to_keep_the_tail:
             yield f"the user of {site}'s dsn may not {one.what} in a takeover: {one.grant};"
 
 

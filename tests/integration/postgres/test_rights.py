@@ -64,6 +64,21 @@ def test_what_the_role_lacks_itself_is_named(owner: Connection) -> None:
     assert missing(owner) == []
 
 
+def test_what_the_emitters_of_a_standby_need_is_no_right_of_whoever_acts(owner: Connection) -> None:
+    right = "alter system on parameter primary_conninfo"
+    owner.execute("grant zerotail_operator to ada_of_rights")
+    owner.execute(f"revoke {right} from zerotail_writer".encode())
+    try:
+        with as_ada(owner) as connection:
+            lacks = missing_rights(connection)
+        assert [one.of_the_emitters for one in lacks] == [True]
+        World({}, lacks={WEST: lacks}).require_rights(WEST, promotes=True, keeps_tail=True)
+        owner.execute(lacks[0].grant.encode())
+        assert missing(owner) == []
+    finally:
+        owner.execute(f"grant {right} to zerotail_writer".encode())
+
+
 def test_an_act_is_refused_before_it_begins(owner: Connection) -> None:
     with as_ada(owner) as connection:
         world = World({}, lacks={WEST: missing_rights(connection)})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from support.arena import Arena
 from support.rollback import roll_back, snapshot
@@ -24,7 +25,7 @@ from zerotail.ports import AskGate, PositionRead, ReadPosition
 from zerotail.postgres.connection import Connection, one_row, session
 from zerotail.postgres.promotion import promote
 from zerotail.postgres.synchronous import wait_until_streaming
-from zerotail.running.upstream import stop_if_behind
+from zerotail.running.upstream import find_lost_end, stop_receiver
 from zerotail.wiring import AdapterSettings, SiteAdapters, run_to_end
 
 pytestmark = pytest.mark.servers
@@ -109,11 +110,19 @@ def test_a_receiver_that_is_turned_away_at_each_attempt_confirms_nothing(arena: 
 
 
 def test_the_standby_stops_receiving_such_a_log_and_can_be_promoted(arena: Arena) -> None:
+    """By a user with the role that the schema gives to processes, and no more."""
     lab = arena.renewed()
+    with session(dsn(lab.database("east")), Deadline.after(_SECONDS)) as primary:
+        primary.execute("create role bea_emits login in role zerotail_writer")
     with rolled_back(lab, 0) as east:
-        west = AdapterSettings(WEST, dsn(lab.database("west")), dsn(lab.database("east")), Cluster("127.0.0.1:1"))
-        why = wait_until("it is noticed", lambda: stop_if_behind(west), Deadline.after(_SECONDS))
-        assert re.fullmatch(r"the other site's log ends at \d+, and west holds .* takeover run --to west", why)
+        there, here = (make_conninfo(dsn(lab.database(site)), user="bea_emits") for site in ("west", "east"))
+        west = AdapterSettings(WEST, there, here, Cluster("127.0.0.1:1"))
+        lost = wait_until("it is noticed", lambda: find_lost_end(west), Deadline.after(_SECONDS))
+        assert re.fullmatch(r"the other site's log ends at \d+, and west holds it up to \d+", lost.why)
+        assert stop_receiver(west, lost) == (
+            f"{lost.why}: its log is received no more; zerotail takeover run --to west",
+            True,
+        )
         held = east.carry_out(AskGate())
         with session(dsn(lab.database("east")), Deadline.after(_SECONDS)) as primary:
             primary.execute("set synchronous_commit = local")
@@ -128,6 +137,6 @@ def test_the_standby_stops_receiving_such_a_log_and_can_be_promoted(arena: Arena
 
 def test_a_standby_goes_on_receiving_a_log_that_is_whole(lab: Layout) -> None:
     west = AdapterSettings(WEST, dsn(lab.database("west")), dsn(lab.database("east")), Cluster("127.0.0.1:1"))
-    assert [stop_if_behind(west) for _ in range(5)] == [""] * 5
+    assert [find_lost_end(west) for _ in range(5)] == [None] * 5
     east = AdapterSettings(EAST, dsn(lab.database("east")), dsn(lab.database("west")), Cluster("127.0.0.1:1"))
-    assert stop_if_behind(east) == ""
+    assert find_lost_end(east) is None

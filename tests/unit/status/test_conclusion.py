@@ -117,6 +117,20 @@ def test_ready_says_that_whoever_asks_could_take_over_now() -> None:
     assert concluded(west=west, expected=replace(EXPECTED, promotes=False)).answer == "ready"
 
 
+def test_ready_says_that_a_standby_could_leave_a_log_that_has_lost_its_end() -> None:
+    grant = "grant alter system on parameter primary_conninfo to zerotail_writer"
+    right = MissingRight("stop receiving the log of a primary that has lost the end of it", grant)
+    assert concluded(west=replace(STANDBY, lacks=(right,))).reasons == (
+        f"the emitters of west may not {right.what}: {grant};",
+    )
+
+
+def test_a_standby_that_cannot_leave_such_a_log_is_named() -> None:
+    word = ProcessSeen("west", "emitter", "upstream", None, 7, "host", "stopped", "it could not", NOON, 0.5, {})
+    status = concluded(replace(PRIMARY, books=replace(BOOKS, processes=(word,))))
+    assert any("emitter upstream at west has stopped: it could not" in line for line in status.troubles)
+
+
 def test_ready_says_that_the_code_is_there_and_could_be_replayed() -> None:
     status = concluded(expected=replace(EXPECTED, broken_code=("shop:Settle of stage settle cannot be loaded",)))
     assert (status.answer, status.reasons) == ("not ready", ("shop:Settle of stage settle cannot be loaded",))

@@ -4,7 +4,8 @@
 --   pg_signal_backend   to end sessions that hold locks and stand still
 --   pg_promote …        to make a standby the primary; with a `takeover.promote` of your own not needed
 --   pg_checkpoint       to see, behind a handover's stop, whether the copy has the very end of the log (PostgreSQL 15)
---   alter system …      to let commits wait for nobody, or for the standby again (PostgreSQL 15 and later can grant it)
+--   alter system …      to let commits wait for nobody, or for the standby again (PostgreSQL 15 and later can grant it);
+--                       of the writer: at a standby, to receive no more log of a primary that has lost the end of its own
 
 do $$
 declare
@@ -21,11 +22,15 @@ begin
          $q$has_function_privilege('zerotail_operator', 'pg_promote(boolean, integer)', 'execute')$q$],
         ['grant execute on function pg_reload_conf() to zerotail_operator',
          $q$has_function_privilege('zerotail_operator', 'pg_reload_conf()', 'execute')$q$],
+        ['grant execute on function pg_reload_conf() to zerotail_writer',
+         $q$has_function_privilege('zerotail_writer', 'pg_reload_conf()', 'execute')$q$],
         ['grant pg_checkpoint to zerotail_operator',
          $q$exists (select from pg_roles where rolname = 'pg_checkpoint')
             and pg_has_role('zerotail_operator', (select oid from pg_roles where rolname = 'pg_checkpoint'), 'usage')$q$],
         ['grant alter system on parameter synchronous_standby_names to zerotail_operator',
-         $q$has_parameter_privilege('zerotail_operator', 'synchronous_standby_names', 'alter system')$q$]
+         $q$has_parameter_privilege('zerotail_operator', 'synchronous_standby_names', 'alter system')$q$],
+        ['grant alter system on parameter primary_conninfo to zerotail_writer',
+         $q$has_parameter_privilege('zerotail_writer', 'primary_conninfo', 'alter system')$q$]
     ] loop
         continue when wanted[1] similar to '%( on parameter |pg_checkpoint)%' and current_setting('server_version_num')::int < 150000;
         execute 'select ' || wanted[2] into is_there;
