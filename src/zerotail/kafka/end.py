@@ -88,5 +88,8 @@ def _own_record(installation: Installation, headers: Headers) -> tuple[ProducerN
     header = headers.get(HEADER_NAME, b"")
     if len(header) != HEADER_BYTES:
         return None
-    decoded = decode(header)
+    try:
+        decoded = decode(header)
+    except Refused:  # of a version to come, or nobody's: the stage stops at it, and nobody follows it
+        return None
     return (decoded.producer, decoded.serial) if installation.owns(decoded.mark) else None
