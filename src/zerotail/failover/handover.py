@@ -8,7 +8,7 @@
    empty tail.
 6. The source comes back as standby (`rejoin.py`).
 
-Killed anywhere: before 4 the source goes on with the next row that comes, after 4 a takeover at either site finishes
+Killed anywhere: before 4 the source goes on by itself, after 4 a takeover at either site finishes
 it.
 """
 
@@ -107,7 +107,7 @@ def _give_up(source: SiteName, epoch: Epoch, what: str, code: str) -> Story[NoRe
     if isinstance(live, Done):
         raise Unfinished(f"{what}; it goes on as before", code=code)
     raise Unfinished(
-        f"{what} and does not answer; once it does, it goes on with the next row that comes",
+        f"{what} and does not answer; once it does, it goes on by itself",
         code="ZT425",
         tries=(f"zerotail takeover plan --to {source}", "zerotail handover resume"),
     )

@@ -34,7 +34,7 @@ from zerotail.postgres.promotion import current_timeline
 from zerotail.postgres.site import read_numbers, store_numbers
 from zerotail.postgres.standstill import take_locks
 from zerotail.postgres.transaction import READ_ONLY, Declined, Unverified
-from zerotail.postgres.way_in import way_in_is_open
+from zerotail.postgres.way_in import end_drain
 
 NO_EPOCH = "there is no epoch yet"
 NOT_LIVE = "this site is not live"
@@ -151,7 +151,7 @@ def require_live(connection: Connection, site: SiteName) -> Standing:
     """The standing, when `site` takes instructions; declined otherwise."""
     standing = require_at_work(connection, site)
     if standing.lineage.current.phase is Phase.DRAINING:
-        if not way_in_is_open(connection):
+        if not end_drain(connection):
             raise Declined(DRAINS)
         return read_standing(connection)  # whoever drained it is gone, and it has gone back to `live`
     if standing.lineage.current.phase is not Phase.LIVE:

@@ -2,7 +2,8 @@
 
 It holds a lock on a word, in a transaction of a session of its own (`schema/0015_way_in.sql`). Every statement that
 brings a row holds the same lock, shared, until its transaction ends: so the act has it when every row that was let in
-is there, and nobody gets in behind it. A session that ends, however, opens the way again.
+is there, and nobody gets in behind it. A session that ends, however, opens the way again: the site's own processes
+say so in the epoch, in a short transaction of theirs, and rows wait for that.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ select pg_advisory_xact_lock(hashtextextended('zerotail: the way in', 0))
 """
 
 
-def way_in_is_open(connection: Connection) -> bool:
-    """Whether nobody drains this site now; a drain that nobody holds any more ends with that."""
-    return bool(one_row(connection, "select zerotail.way_in_is_open()")[0])
+def end_drain(connection: Connection) -> bool:
+    """Whether nobody drains this site now; a drain that nobody holds any more ends with that.
+
+    For a short transaction of ours: whoever else asks waits for its end.
+    """
+    return bool(one_row(connection, "select zerotail.end_drain()")[0])
 
 
 class ShutWayIn:

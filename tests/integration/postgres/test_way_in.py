@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import psycopg
@@ -11,7 +12,7 @@ import pytest
 from support.journal import FIRST, day_of
 from zerotail.core.epoch import Phase
 from zerotail.core.identity import ProducerNumber, SiteName
-from zerotail.deadline import Deadline
+from zerotail.deadline import Deadline, wait_until
 from zerotail.lab.layout import Layout
 from zerotail.ports import ChangeEpoch, Done, Refused, Submit, Submitted
 from zerotail.postgres.connection import Connection, connect, one_row
@@ -20,7 +21,7 @@ from zerotail.postgres.lineage import DRAINS, change_epoch, read_standing
 from zerotail.postgres.schema import apply_schema
 from zerotail.postgres.shutdown import ends_with_shutdown
 from zerotail.postgres.transaction import Session
-from zerotail.postgres.way_in import ShutWayIn
+from zerotail.postgres.way_in import ShutWayIn, end_drain
 
 pytestmark = pytest.mark.servers
 
@@ -86,6 +87,34 @@ def test_a_drain_that_nobody_holds_any_more_ends_with_the_next_row(
     assert read_standing(business).lineage.current.phase is Phase.LIVE
     business.execute(NUMBERED, (producer, "in-4", producer))
     assert not drain.is_shut(), "the act that has lost it hears of that"
+
+
+def test_a_long_transaction_that_comes_behind_a_drain_holds_nobody_up(
+    database: str, business: Connection, drain: ShutWayIn
+) -> None:
+    producer = producer_of(business)
+    epoch = read_standing(business).epoch
+    drain.close()
+    holders = "select count(*) from pg_stat_activity where application_name = 'zerotail drain'"
+    wait_until("nobody drains any more", lambda: one_row(business, holders)[0] == 0, Deadline.after(10))
+    with (
+        closing(Session(database)) as ours,
+        connect(database, Deadline.after(30)) as other,
+        ThreadPoolExecutor() as pool,
+        business.transaction(force_rollback=True),
+    ):
+        other.execute("set statement_timeout = '2s'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            other.execute(SUBMISSION, (producer, "in-5"))
+        other.execute("reset statement_timeout")
+        inserted = pool.submit(business.execute, SUBMISSION, (producer, "in-6"))
+        assert ours.write(end_drain) is True
+        inserted.result(10)
+        # It stays open, and everybody else goes on.
+        other.execute("set lock_timeout = '2s'")
+        with other.transaction(force_rollback=True):
+            other.execute(SUBMISSION, (producer, "in-7"))
+            assert isinstance(change_epoch(other, ChangeEpoch(EAST, epoch, phase=Phase.DRAINING)), Done)
 
 
 def test_a_drain_waits_for_who_is_in_and_lets_nobody_else_in_meanwhile(database: str, business: Connection) -> None:

@@ -1,23 +1,47 @@
 -- The way in is shut while a site drains, whoever brings the row: `submit`, the spool, or SQL. It is not the phase that
 -- shuts it but whoever drains, by a lock of its session on a word: so it waits for every transaction that has inserted
--- already, and when it is killed, the way in is open again. The first row that comes then says so in the epoch.
+-- already, and when it is killed, the way in opens again.
 
-create or replace function zerotail.way_in_is_open() returns boolean language plpgsql
+create or replace function zerotail.drains() returns boolean language sql
     security definer set search_path = pg_catalog as $$
-declare
-    stood record;
+    select coalesce((select phase = 'draining'
+                            and timeline = ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int
+                       from zerotail.epoch order by epoch desc limit 1), false)
+$$;
+
+-- Whether nobody drains. A drain that nobody holds any more ends with that, in the transaction that asks: it has to be a
+-- short one of our processes, for whoever else asks waits for the epoch's row until it has ended.
+create or replace function zerotail.end_drain() returns boolean language plpgsql
+    security definer set search_path = pg_catalog as $$
 begin
     if not pg_try_advisory_xact_lock_shared(hashtextextended('zerotail: the way in', 0)) then
         return false;
     end if;
-    select epoch, phase, timeline into stood from zerotail.epoch order by epoch desc limit 1;
-    if stood.phase = 'draining'
-       and stood.timeline = ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int then
+    if zerotail.drains() then
         -- A server that shuts down ends whoever drains as well; a session that outlives him by a moment ends in here.
         perform pg_sleep(1);
-        update zerotail.epoch set phase = 'live' where epoch = stood.epoch and phase = 'draining';
+        update zerotail.epoch set phase = 'live'
+         where epoch = (select max(epoch) from zerotail.epoch) and phase = 'draining';
     end if;
     return true;
+end
+$$;
+
+-- Whoever brings a row only looks: the end of a drain that nobody holds has to be in the log in front of the row, and a
+-- transaction of the business may be a long one. The processes of the site end it within a second or two.
+create or replace function zerotail.way_in_is_open() returns boolean language plpgsql
+    security definer set search_path = pg_catalog as $$
+begin
+    if not pg_try_advisory_xact_lock_shared(hashtextextended('zerotail: the way in', 0)) then
+        return false;
+    end if;
+    for attempt in 1..50 loop
+        if not zerotail.drains() then
+            return true;
+        end if;
+        perform pg_sleep(0.1);
+    end loop;
+    return false;
 end
 $$;
 
