@@ -212,22 +212,32 @@ def read_contents(
             yield row, content
 
 
+# From version to version by the index: each plan of a takeover asks it, in the minute in which it is needed.
+_VERSIONS = b"""
+with recursive made (version) as (
+    (select version from zerotail.segment where stage = %(stage)s order by version limit 1)
+    union all
+    select following.version from made cross join lateral (
+        select version from zerotail.segment as one
+         where one.stage = %(stage)s and one.version > made.version order by version limit 1) as following
+)
+select version, (select segment from zerotail.segment as one
+                  where one.stage = %(stage)s and one.version = made.version order by segment limit 1)
+  from made order by 2, 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class MadeBy:
-    """Segments of a stage that one version of its code made."""
+    """A version of the code of a stage that made some of its segments, and the first of them."""
 
     version: str
     first_segment: int
-    segments: int
 
 
 def read_versions(connection: Connection, stage: StageName) -> list[MadeBy]:
     """Which versions made the segments of a stage."""
-    rows = connection.execute(
-        b"select version, min(segment), count(*) from zerotail.segment where stage = %s group by version order by 2, 1",
-        (stage,),
-    ).fetchall()
-    return [MadeBy(*row) for row in rows]
+    return [MadeBy(*row) for row in connection.execute(_VERSIONS, {"stage": stage}).fetchall()]
 
 
 def in_portions(rows: Iterable[SegmentRow]) -> Iterator[list[SegmentRow]]:

@@ -18,6 +18,7 @@ from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.feed import number_submissions
 from zerotail.postgres.journal import create_head
 from zerotail.postgres.lineage import observe_cut
+from zerotail.postgres.reading import MadeBy, read_versions
 from zerotail.postgres.transaction import Declined
 
 pytestmark = pytest.mark.servers
@@ -59,6 +60,14 @@ def reads_of(connection: Connection, table: str) -> tuple[int, ...]:
     connection.execute("select pg_stat_clear_snapshot()")
     query = "select seq_scan, idx_scan from pg_stat_user_tables where relid = %s::regclass"
     return one_row(connection, query, (f"zerotail.{table}",))
+
+
+def entries_read(connection: Connection, index: str) -> int:
+    """How many entries of an index were read."""
+    connection.execute("select pg_stat_force_next_flush()")
+    connection.execute("select pg_stat_clear_snapshot()")
+    (count,) = one_row(connection, "select idx_tup_read from pg_stat_user_indexes where indexrelname = %s", (index,))
+    return int(count)
 
 
 def test_a_submission_is_numbered_without_reading_all_instructions(busy: Connection) -> None:
@@ -108,6 +117,21 @@ def test_a_cut_ends_below_the_first_hole(busy: Connection) -> None:
         assert observe_cut(busy).serials[ProducerNumber(902), PARTITION] == 7
         busy.execute(given, (9, "given 9"))
         assert observe_cut(busy).serials[ProducerNumber(902), PARTITION] == 7
+
+
+def test_which_code_made_the_segments_is_found_without_reading_all_of_them(busy: Connection) -> None:
+    with busy.transaction():
+        busy.execute("set local session_replication_role = replica")
+        busy.execute(
+            "insert into zerotail.segment select 'long', number % 4, number / 4, 256, number, '{}', '{}', '{}', '', 0, "
+            "case when number < 8000 then 'b' when number < 12000 then 'a' else 'c' end, '', '' "
+            "from generate_series(4, 20003) as number"
+        )
+    busy.execute("analyze zerotail.segment")
+    before, whole = entries_read(busy, "segment_by_version"), whole_reads(busy, "segment")
+    assert read_versions(busy, StageName("long")) == [MadeBy("b", 1), MadeBy("a", 2000), MadeBy("c", 3000)]
+    assert entries_read(busy, "segment_by_version") - before < 20
+    assert whole_reads(busy, "segment") == whole
 
 
 def test_nothing_is_numbered_between_a_promotion_and_its_epoch(busy: Connection) -> None:

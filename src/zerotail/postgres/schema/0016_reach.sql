@@ -24,3 +24,7 @@ alter table zerotail.doubt add column if not exists listed_at timestamptz not nu
 alter table zerotail.doubt alter column listed_at set default clock_timestamp();
 
 comment on column zerotail.doubt.listed_at is 'by this database; an older sender sends nothing more some seconds later';
+
+-- Which code made the segments of a stage is asked before each takeover that would replay them.
+
+create index if not exists segment_by_version on zerotail.segment (stage, version, segment);
