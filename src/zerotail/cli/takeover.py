@@ -142,7 +142,7 @@ def resume(
 
     operator = operator_of(path, state)
     named = operator.configuration.require_site(site) if site else None
-    notes, world = operator.notebook, observe_world(operator.configuration)
+    notes, world = operator.notebook, observe_world(operator.configuration, ask_receivers=True)
     last, begun = notes.find_last(("takeover",), named), notes.find_unfinished(("takeover",), named)
     chosen = named or (begun.site if begun else world.find_begun()) or (last.site if last else None)
     if chosen is None:

@@ -87,6 +87,8 @@ class SiteView:
     """None while the database is a standby."""
     flushed: Lsn = _NOWHERE
     """How much of the log it holds."""
+    verified: bool = True
+    """No where a primary was started anew in its epoch, and nobody has verified that (`core.life`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,18 +162,22 @@ def plan_takeover(
     held: Sequence[str] = (),
     other: OtherCopy | None = None,
     old: bool = False,
+    at_least: Epoch | None = None,
 ) -> TakeoverPlan:
     """The steps that make `view.site` the active one; `Refused` when its copy may lack what was released.
 
     `held` is what the copy holds, in lines with numbers: whoever is refused has to decide by them. `other` is what
     is known of the other site's copy, if it answers. One that was accepted as `old` may lack epochs, as whatever is
-    accepted as a loss may have some.
+    accepted as a loss may have some. `at_least` is what an attempt that was interrupted was to open.
     """
     row = view.lineage.current
     _require_promoted(view, other)
     if other is not None and other.surplus is not None:
         require_complete(other.site, view.site, other.surplus, accept_loss=accept_loss)
+    behind = other.claimed if other is not None else None
     if works_at(view.lineage, view.site, view.timeline):
+        if behind is not None and view.verified:
+            return _reopen(view, behind)
         left = _RENEWAL if row.cause in ("timeline", "exposure") else _FROM_EPOCH
         steps = {Phase.OPENED: left[1:], Phase.DRAINING: (Step.GO_LIVE,), Phase.LIVE: ()}[row.phase]
         return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, steps)
@@ -179,13 +185,13 @@ def plan_takeover(
         # A replica inside the site took over, and it has what the other site holds, or what it lacks may be lost.
         if row.durability is Durability.EXPOSED and not accept_loss:
             raise _unknown_replica(view, held)
-        epoch = _next(view, some_may_be_lost=accept_loss, behind=other.claimed if other is not None else None)
+        epoch = _next(view, some_may_be_lost=accept_loss, behind=behind, at_least=at_least)
         return TakeoverPlan(view.site, row.epoch, epoch, row.durability, "timeline", _RENEWAL, view.timeline)
     beyond = None if other is None else other.beyond
     if other is not None and beyond is not None and not accept_loss:
         raise _older_copy(view, other.site, beyond, held)
     some_may_be_lost = accept_loss or old or beyond is not None or _lacks(other)
-    epoch = _next(view, some_may_be_lost=some_may_be_lost, behind=other.claimed if other is not None else None)
+    epoch = _next(view, some_may_be_lost=some_may_be_lost, behind=behind, at_least=at_least)
     if row.durability is Durability.EXPOSED and not accept_loss:
         raise Refused(
             f"the copy at {view.site} says that epoch {row.epoch} of {row.site} is exposed, so {row.site} "
@@ -206,11 +212,24 @@ def plan_takeover(
     )
 
 
-def _next(view: SiteView, *, some_may_be_lost: bool, behind: Epoch | None) -> Epoch:
-    """The epoch that a site opens, also behind the newest one that a receiver has met."""
-    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=some_may_be_lost)
-    least = 1 if behind is None else generation_of(behind) + 1
-    return epoch_of(max(generation_of(epoch), least), view.site_number)
+def _next(view: SiteView, *, some_may_be_lost: bool, behind: Epoch | None, at_least: Epoch | None) -> Epoch:
+    """The epoch that a site opens: behind the newest one that a receiver has met, too."""
+    generations = [generation_of(next_epoch(view.lineage, view.site_number, some_may_be_lost=some_may_be_lost))]
+    generations += [] if behind is None else [generation_of(behind) + 1]
+    generations += [] if at_least is None else [generation_of(at_least)]
+    return epoch_of(max(generations), view.site_number)
+
+
+def _reopen(view: SiteView, behind: Epoch) -> TakeoverPlan:
+    """The plan of a site that works in an epoch which receivers refuse: they have met a newer one, whose loss is
+    accepted. It goes on behind that one, and what its epoch still lacked is done in the new one.
+    """
+    row = view.lineage.current
+    exposed = row.durability is Durability.EXPOSED
+    begun = row.phase is Phase.OPENED and row.cause not in ("timeline", "exposure")
+    cause, steps = (row.cause, _FROM_EPOCH) if begun else ("exposure" if exposed else "timeline", _RENEWAL)
+    epoch = _next(view, some_may_be_lost=True, behind=behind, at_least=None)
+    return TakeoverPlan(view.site, row.epoch, epoch, row.durability, cause, steps, view.timeline)
 
 
 def _require_promoted(view: SiteView, other: OtherCopy | None = None) -> None:

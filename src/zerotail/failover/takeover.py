@@ -131,7 +131,9 @@ def observe_site(site: SiteName, site_number: int) -> Story[SiteView]:
     seen = yield ObserveSite(site)
     if not isinstance(seen, SiteObserved):
         raise Unavailable(f"the database of {site} does not answer", code="ZT401")
-    return SiteView(site, site_number, seen.standing.lineage, seen.standing.timeline, seen.flushed)
+    standing = seen.standing
+    verified = not standing.waits_for_life
+    return SiteView(site, site_number, standing.lineage, standing.timeline, seen.flushed, verified)
 
 
 def _look_at_other(view: SiteView, other: SiteName) -> Story[OtherCopy | None]:

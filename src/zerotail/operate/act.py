@@ -253,7 +253,7 @@ def acting(
         act = Act(
             operator,
             plan,
-            msgspec.structs.replace(begun, strategy=strategy, rebuild=rebuild),
+            msgspec.structs.replace(begun, strategy=strategy, rebuild=rebuild, epoch=max(begun.epoch, plan.epoch)),
             Deadline.after(plan.deadline_seconds),
         )
         operator.notebook.write(act.note)

@@ -52,6 +52,8 @@ class Note(msgspec.Struct, frozen=True):
     """How a takeover fills the topics; None: nobody has said, it goes by the configuration."""
     rebuild: bool = False
     """Whether it runs the handlers over the restored records."""
+    epoch: Epoch = Epoch(0)
+    """The one that it was to open, or is in; whoever finishes it opens none below."""
     steps: tuple[StepNote, ...] = ()
     stopped_at: Lsn | None = None
     """The end of the log of a primary that was told to stop: what its standby must hold."""

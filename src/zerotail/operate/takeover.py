@@ -13,7 +13,7 @@ from zerotail.core import takeover as plans
 from zerotail.core.completeness import find_beyond
 from zerotail.core.emission import Lane
 from zerotail.core.epoch import Durability
-from zerotail.core.identity import ChannelName, SiteName
+from zerotail.core.identity import ChannelName, Epoch, SiteName
 from zerotail.core.staleness import require_fresh, require_not_superseded
 from zerotail.core.takeover import OtherCopy, SiteView, Step, Strategy, TakeoverPlan
 from zerotail.deadline import Deadline
@@ -85,21 +85,34 @@ class PlannedTakeover:
     rebuild: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What is known of an attempt that was interrupted."""
+
+    promoted: bool = False
+    """Its copy was not too old then, and its code is the one that it had."""
+    epoch: Epoch | None = None
+    """Which it was to open: whoever finishes it opens none below."""
+
+
+NOT_BEGUN = Begun()
+
+
 def plan_takeover(
-    configuration: Configuration, world: World, site: SiteName, statements: Statements, *, begun: bool = False
+    configuration: Configuration, world: World, site: SiteName, statements: Statements, begun: Begun = NOT_BEGUN
 ) -> PlannedTakeover:
-    """What would make `site` the active one, or let it go on alone. One that was `begun` was not too old then. Whoever
-    is refused hears how old the copy is, too.
+    """What would make `site` the active one, or let it go on alone, or what is left of that. Whoever is refused hears
+    how old the copy is, too.
     """
     try:
-        return _plan(configuration, world, site, statements, begun=begun)
+        return _plan(configuration, world, site, statements, begun)
     except Refused as refused:
         why = "\n".join(filter(None, (refused.why, *world.told_age(site))))
         raise Refused(refused.message, code=refused.code, why=why, tries=refused.tries) from refused
 
 
 def _plan(
-    configuration: Configuration, world: World, site: SiteName, statements: Statements, *, begun: bool
+    configuration: Configuration, world: World, site: SiteName, statements: Statements, begun: Begun
 ) -> PlannedTakeover:
     other = configuration.other_site(site)
     if statements.lost_site not in (None, other) or statements.unfenced_site not in (None, other):
@@ -110,13 +123,14 @@ def _plan(
         )
     standing, numbers = world.require(site).standing, world.require_numbers(site)
     world.require_rights(site, promotes=configuration.takeover.promote is None)
-    view = SiteView(site, numbers[site], standing.lineage, standing.timeline, world.require(site).flushed)
+    flushed, verified = world.require(site).flushed, not standing.waits_for_life
+    view = SiteView(site, numbers[site], standing.lineage, standing.timeline, flushed, verified)
     alone = statements.lost_site is not None
     if alone:
         steps = _plan_alone(configuration, world, view, statements)
     else:
-        steps = _plan_copy(configuration, world, view, statements, begun=begun)
-    old = not alone and not begun and _is_old(configuration, world, site, statements)
+        steps = _plan_copy(configuration, world, view, statements, begun)
+    old = not alone and not begun.promoted and _is_old(configuration, world, site, statements)
     strategy = strategy_of(configuration, statements.strategy)
     if statements.rebuild and not strategy.reads_all:
         raise Misused(
@@ -124,7 +138,7 @@ def _plan(
             code="ZT142",
             tries=["--strategy ordered-refill", "--strategy unbounded", "--strategy bounded"],
         )
-    replays = Step.REBUILD in steps.steps and not begun
+    replays = Step.REBUILD in steps.steps and not begun.promoted
     other_code = replays and require_replayable(configuration, site, accepted=statements.version)
     needs = []
     if steps.steps:
@@ -162,7 +176,7 @@ def _plan_alone(configuration: Configuration, world: World, view: SiteView, stat
 
 
 def _plan_copy(
-    configuration: Configuration, world: World, view: SiteView, statements: Statements, *, begun: bool
+    configuration: Configuration, world: World, view: SiteView, statements: Statements, begun: Begun
 ) -> TakeoverPlan:
     """With what is known of the other site's copy, and of receivers."""
     site, other = view.site, configuration.other_site(view.site)
@@ -174,8 +188,15 @@ def _plan_copy(
         None if there is None else find_beyond(there.standing.lineage, view.lineage),
         require_not_superseded(site, view.lineage, world.claims, accept_loss=statements.loss),
     )
-    old = statements.age is not None if begun else _is_stale(configuration, world, site)
-    return plans.plan_takeover(view, accept_loss=statements.loss, held=world.told_holding(site), other=copy, old=old)
+    old = statements.age is not None if begun.promoted else _is_stale(configuration, world, site)
+    return plans.plan_takeover(
+        view,
+        accept_loss=statements.loss,
+        held=world.told_holding(site),
+        other=copy,
+        old=old,
+        at_least=begun.epoch,
+    )
 
 
 def _may_be_old(world: World, site: SiteName) -> bool:
@@ -212,7 +233,8 @@ def plan_rest(
 
     1. What was stated for a takeover that is finished was stated in another world: it counts no more.
     2. A site that was stated to be out, and answers again, is not out any more: what has begun is finished with it.
-    3. Topics are filled as it was begun, unless another strategy is stated now.
+    3. Receivers are asked again; and where they are silent now, the number that was planned is kept all the same.
+    4. Topics are filled as it was begun, unless another strategy is stated now.
     """
     begun = note if note is not None and note.finished_at is None else None
     stated = Statements.typed(begun.accepted if begun else ())
@@ -221,7 +243,8 @@ def plan_rest(
     lost = stated.lost_site if stated.lost_site and world.of(stated.lost_site) is None else None
     promoted = world.require(site).standing.timeline is not None
     statements = replace(statements, lost_site=lost, loss=stated.loss, age=stated.age, version=stated.version)
-    return plan_takeover(configuration, world, site, statements, begun=begun is not None and promoted)
+    rest = NOT_BEGUN if begun is None else Begun(promoted, begun.epoch or None)
+    return plan_takeover(configuration, world, site, statements, rest)
 
 
 def run_takeover(operator: Operator, planned: PlannedTakeover, accepted: tuple[str, ...]) -> ActReport:

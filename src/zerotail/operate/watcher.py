@@ -157,7 +157,7 @@ class Watcher:
         unless an operator has let it go on alone.
         """
         self._tell_once(f"a takeover to {self._site} was begun and not finished: finishing it")
-        world = observe_world(self._operator.configuration)
+        world = observe_world(self._operator.configuration, ask_receivers=True)
         there = world.of(self._other)
         if there is not None and there.standing.epoch not in world.require(self._site).standing.lineage:
             raise Refused(

@@ -9,7 +9,7 @@ import pytest
 from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
 from zerotail.core.identity import ChannelName, Epoch, SiteName, Timeline, epoch_of
 from zerotail.core.staleness import CopyAge, require_fresh, require_not_superseded
-from zerotail.core.takeover import OtherCopy, SiteView, plan_takeover
+from zerotail.core.takeover import OtherCopy, SiteView, Step, plan_takeover
 from zerotail.core.working import Working, choose_working, told_histories
 from zerotail.errors import Refused
 
@@ -68,6 +68,20 @@ def test_whoever_goes_on_from_a_copy_that_may_lack_an_epoch_gives_no_number_twic
     replica = SiteView(EAST, 0, FIRST, Timeline(2))
     behind = OtherCopy(WEST, claimed=epoch_of(5000, 1))
     assert plan_takeover(replica, accept_loss=True, other=behind).epoch == epoch_of(5001, 0), "behind a receiver, too"
+
+
+def test_a_site_that_works_below_what_a_receiver_has_met_gets_behind_it_by_a_statement() -> None:
+    """Its emitters are refused at every start; before, nothing was left to do there."""
+    met = OtherCopy(EAST, claimed=epoch_of(9, 0))
+    live = plan_takeover(SiteView(WEST, 1, TAKEN, Timeline(2)), accept_loss=True, other=met)
+    assert (live.epoch, live.expected, live.cause) == (epoch_of(1002, 1), TAKEN.current.epoch, "exposure")
+    assert live.steps == (Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE)
+    begun = SiteView(WEST, 1, TAKEN.changed(phase=Phase.OPENED), Timeline(2))
+    rest = plan_takeover(begun, accept_loss=True, other=met)
+    assert rest.steps[:3] == (Step.OPEN_EPOCH, Step.REBUILD, Step.FILL), "what it lacks, in the new epoch"
+    gated = plan_takeover(SiteView(EAST, 0, FIRST, Timeline(1)), accept_loss=True, other=met)
+    assert (gated.durability, gated.cause) == (Durability.GATED, "timeline"), "it goes live behind the gate"
+    assert plan_takeover(SiteView(WEST, 1, TAKEN, Timeline(2)), accept_loss=True).done
 
 
 def test_of_two_sites_the_one_that_knows_the_others_epoch_works() -> None:

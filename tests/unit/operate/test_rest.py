@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from support.standings import EAST, WEST, observed, standing
+from zerotail.cli import takeover as commands
 from zerotail.config import Configuration
 from zerotail.core.epoch import Durability, Phase
-from zerotail.core.identity import Timeline
+from zerotail.core.identity import ChannelName, Timeline, epoch_of
 from zerotail.core.staleness import CopyAge
 from zerotail.core.takeover import Step, Strategy
-from zerotail.errors import Refused
+from zerotail.errors import Refused, Unavailable
+from zerotail.operate import watcher as watchers
+from zerotail.operate import world as worlds
 from zerotail.operate.act import Operator
 from zerotail.operate.notebook import Note, Notebook, now
 from zerotail.operate.plan import plan_line, run_line
@@ -126,3 +131,40 @@ def test_a_standby_is_not_promoted_by_resume_while_the_other_site_is_live_again(
     with pytest.raises(Refused) as refused:
         resume_takeover(Operator(configuration, notebook, "somebody"), planned)
     assert refused.value.code == "ZT450"
+
+
+def test_a_rest_keeps_the_number_that_was_planned_though_no_receiver_answers_now(configuration: Configuration) -> None:
+    promoted = World({EAST: None, WEST: observed(standing(timeline=Timeline(2)))})
+    begun = msgspec.structs.replace(note("--accept-loss"), site=WEST, other=EAST, epoch=epoch_of(5001, 1))
+    assert plan_rest(configuration, promoted, WEST, begun, Statements()).steps.epoch == epoch_of(5001, 1)
+
+
+def test_a_rest_goes_behind_what_a_receiver_has_met(configuration: Configuration) -> None:
+    met = {ChannelName("bank"): epoch_of(5000, 0)}
+    world = World({EAST: None, WEST: observed(standing(timeline=Timeline(2)))}, claims=met)
+    accepted = msgspec.structs.replace(note("--accept-loss"), site=WEST, other=EAST)
+    assert plan_rest(configuration, world, WEST, accepted, Statements()).steps.epoch == epoch_of(5001, 1)
+    with pytest.raises(Refused) as refused:
+        plan_rest(configuration, world, WEST, msgspec.structs.replace(accepted, accepted=()), Statements())
+    assert refused.value.code == "ZT475"
+
+
+def test_resume_asks_receivers(configuration: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def look(_: Configuration, *, ask_receivers: bool = False) -> World:
+        asked.append(ask_receivers)
+        return World({EAST: None, WEST: None})
+
+    monkeypatch.setattr(worlds, "observe_world", look)
+    monkeypatch.setattr(watchers, "observe_world", look)
+    operator = Operator(configuration, Notebook(tmp_path), "somebody")
+    monkeypatch.setattr(commands, "operator_of", lambda *_: operator)
+    typed = CliRunner().invoke(commands.command, ["resume", "--to", "west"])
+    assert isinstance(typed.exception, Unavailable)
+    automatic = configuration.takeover.model_copy(update={"automatic": True})
+    own = replace(operator, configuration=configuration.model_copy(update={"takeover": automatic}))
+    watcher = watchers.Watcher(own, WEST, lambda _: None, lambda *_, **__: None)
+    with pytest.raises(Unavailable):
+        watcher._finish(note())
+    assert asked == [True, True]
