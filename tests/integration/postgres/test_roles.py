@@ -63,7 +63,8 @@ LOCKED_BY = "operator"
 """Who has a right to update these all the same, because `lock table` asks for it."""
 SERVER_RIGHTS = """a superuser has to run in this database:
   grant execute on function pg_promote(boolean, integer) to zerotail_operator;
-  grant execute on function pg_reload_conf() to zerotail_operator;"""
+  grant execute on function pg_reload_conf() to zerotail_operator;
+  grant execute on function pg_reload_conf() to zerotail_writer;"""
 
 
 @pytest.fixture(scope="module")
