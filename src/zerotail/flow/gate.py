@@ -30,7 +30,7 @@ def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) 
         if isinstance(answer, GateAnswer):
             verdict = gate.decide(answer, asker, wanted)
             if verdict is Gate.OPEN:
-                certain = answer.flushed <= wanted or (yield from _require_more_here(asker, answer))
+                certain = answer.flushed <= wanted or (yield from _require_more_here(standing, answer))
                 return Release(asker, wanted, answer) if certain else None
             if verdict is not Gate.BEHIND:
                 break
@@ -38,17 +38,21 @@ def pass_gate(standing: Standing, wanted: Lsn, *, release_exposed: bool = True) 
     return None
 
 
-def _require_more_here(asker: Asker, answer: GateAnswer) -> Story[bool]:
+def _require_more_here(standing: Standing, answer: GateAnswer) -> Story[bool]:
     """Others write as well, so the other site may well hold more than is wanted; but never more than there is here."""
     here = yield ReadEnd()
-    if not isinstance(here, EndRead) or here.asker != asker:
+    if not isinstance(here, EndRead) or here.asker != standing.asker:
         return False
     if gate.is_ahead(answer, here.position):
+        site = standing.lineage.current.site
         raise Broken(
             f"the other site holds the log up to {answer.flushed}, and here it ends at {here.position}.",
             code="ZT416",
             why="The database here has lost the end of its log, and the other site holds more than it.",
-            tries=("zerotail status", "zerotail takeover plan --to SITE    # the other one, which loses nothing"),
+            tries=(
+                "zerotail status",
+                f"zerotail takeover plan --to SITE    # the one that is not {site}: it loses nothing",
+            ),
         )
     return True
 

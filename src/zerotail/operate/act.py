@@ -18,7 +18,7 @@ from zerotail.core.epoch import Durability, Phase
 from zerotail.core.identity import Epoch, Lsn, SiteName
 from zerotail.core.takeover import Step, Strategy
 from zerotail.deadline import Deadline
-from zerotail.errors import Refused, Unavailable, Unfinished
+from zerotail.errors import Broken, Refused, Unavailable, Unfinished
 from zerotail.flow.stage import Stage
 from zerotail.operate.adapters import BadDayAdapters
 from zerotail.operate.limits import STANDSTILL_SECONDS
@@ -260,11 +260,14 @@ def acting(
         try:
             with told_regularly(act.tell_waiting), ended_at(act.deadline):
                 yield act
-        except (Refused, Unavailable, Unfinished) as error:
+        except (Refused, Unavailable, Unfinished, Broken) as error:
             if not act.reports and not isinstance(error, Unfinished):  # nothing was done yet
                 if fresh:
                     act.finish()  # nothing is to be resumed
                 raise
+            if isinstance(error, Broken):
+                resume = f"{resume_line(plan)}    # when that is mended"
+                raise Broken(error.message, code=error.code, why=error.why, tries=(*error.tries, resume)) from error
             tries = error.tries or (resume_line(plan),)
             raise Unfinished(error.message, code=error.code, why=error.why, tries=tries) from error
         except KeyboardInterrupt:
