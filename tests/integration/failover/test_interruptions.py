@@ -63,7 +63,7 @@ def test_a_handover_that_is_killed_is_finished_by_resume(sites: Sites) -> None:
     killed(sites, "handover", "east", "drain", "done")
     assert sites.standing("west")[1] == "draining"
     sites.insert("west", 1)
-    assert sites.standing("west")[1] == "live", "nobody drains it any more, and the first row that comes finds out"
+    assert sites.standing("west")[1] == "live", "nobody drains it any more, and its producers say so"
     killed(sites, "handover", "east", "drain", "done")
     assert sites.standing("west")[1] == "draining"
     meanwhile = sites.call("takeover", "run", "--to", "east", "--json", at="east")

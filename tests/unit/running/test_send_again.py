@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from support.standings import standing
+from zerotail.core.epoch import Phase
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, StageName
 from zerotail.postgres.feed import FeedPlace
+from zerotail.postgres.way_in import end_drain
 from zerotail.spark.instruction_source import InstructionReader
 
 pytestmark = pytest.mark.fast
@@ -99,6 +102,18 @@ def test_a_stage_that_owes_too_much_to_itself_is_sent_again_what_it_has_not_take
     reader = _reader(monkeypatch, owed=OWED - 1, to_itself=OWED)
     assert reader._plan(_place(10), SENT) == SENT
     assert reader._plan(_place(10), SENT) == {**SENT, "again": 1}
+
+
+@pytest.mark.parametrize(("phase", "ended"), [(Phase.DRAINING, True), (Phase.LIVE, False)])
+def test_whoever_plans_ends_a_drain_that_nobody_holds(
+    monkeypatch: pytest.MonkeyPatch, phase: Phase, ended: bool
+) -> None:
+    reader, asked = _reader(monkeypatch), list[object]()
+    seen = (standing(phase=phase), [])
+    database = SimpleNamespace(read=lambda _work: seen, write=asked.append)
+    monkeypatch.setattr(reader, "_database", lambda: database)
+    assert reader._look() == (True, [])
+    assert asked == ([end_drain] if ended else [])
 
 
 def test_a_vector_that_has_come_all_the_way_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
