@@ -27,6 +27,7 @@ from zerotail.postgres import doubt, feed, journal, lineage, outbox, owed, poiso
 from zerotail.postgres.connection import Connection, connect
 from zerotail.postgres.gate import ask_standby, observe_end
 from zerotail.postgres.transaction import Session
+from zerotail.postgres.way_in import drains, end_drain
 
 T = TypeVar("T")
 _GATE_SECONDS = 2.0
@@ -86,7 +87,7 @@ class SiteAdapters:
         read, write = self._database.read, self._database.write
         self._carry_out: dict[type[ports.Effect], Callable[[Any], Any]] = {
             ports.Submit: lambda e: write(lambda c: feed.submit(c, e, site)),
-            ports.ReadFeed: lambda e: read(lambda c: feed.read_feed(c, e)),
+            ports.ReadFeed: self._read_feed,
             ports.RequestAgain: lambda e: write(lambda c: feed.request_again(c, e)),
             ports.ReadHead: lambda e: read(lambda c: journal.read_head(c, e)),
             ports.ClaimHead: lambda e: write(lambda c: journal.claim_head(c, e, site)),
@@ -137,6 +138,12 @@ class SiteAdapters:
         for receiver in self._receivers.values():
             receiver.close()
         self._forget_peer()
+
+    def _read_feed(self, effect: ports.ReadFeed) -> Any:
+        fed = self._database.read(lambda c: feed.read_feed(c, effect))
+        if isinstance(fed, ports.Fed) and drains(fed.standing):
+            self._database.write(end_drain)  # rows that come by SQL wait for it, if nobody drains any more
+        return fed
 
     def _poll(self, effect: ports.PollRecords) -> Any:
         place = (effect.topic, effect.partition)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import psycopg
 
+from zerotail.core.epoch import Phase
 from zerotail.core.identity import SiteName
 from zerotail.deadline import Deadline
 from zerotail.errors import Unavailable
-from zerotail.ports import Refused, Unreachable
+from zerotail.ports import Refused, Standing, Unreachable
 from zerotail.postgres.connection import Connection, connect, one_row
 from zerotail.postgres.vigil import cut_after
 
@@ -25,6 +26,12 @@ set local lock_timeout = {patience};
 set local idle_in_transaction_session_timeout = {silent};
 select pg_advisory_xact_lock(hashtextextended('zerotail: the way in', 0))
 """
+
+
+def drains(standing: Standing) -> bool:
+    """Whether this is a primary whose epoch drains, held by somebody or not."""
+    row = standing.lineage.current
+    return row.phase is Phase.DRAINING and standing.timeline == row.timeline
 
 
 def end_drain(connection: Connection) -> bool:

@@ -35,7 +35,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from zerotail.core.epoch import Phase
 from zerotail.core.identity import ChannelName, Serial, SiteName
 from zerotail.core.installation import NO_MARK
 from zerotail.errors import Refused, Unavailable
@@ -43,7 +42,7 @@ from zerotail.postgres.feed import FeedPlace, last_dense_serial, look_at_feeds, 
 from zerotail.postgres.feed_arrow import read_rows
 from zerotail.postgres.owed import fullest_bytes
 from zerotail.postgres.transaction import Session
-from zerotail.postgres.way_in import end_drain
+from zerotail.postgres.way_in import drains, end_drain
 
 SCHEMA = "producer int, partition int, serial bigint, epoch bigint, value binary"
 RANGES = "producer int, partition int, first bigint, next_serial bigint, decided boolean, mark bigint"
@@ -205,7 +204,7 @@ class InstructionReader(DataSourceStreamReader):
         standing, places = seen
         self._mark = standing.installation.mark
         live = self._site is None or standing.live_at(SiteName(self._site))
-        if live and standing.lineage.current.phase is Phase.DRAINING:
+        if live and drains(standing):
             self._database().write(end_drain)  # rows that come by SQL wait for it, if nobody drains any more
         if not live and not self._waiting:
             raise Refused(f"site {self._site} is not the active one", code="ZT461")

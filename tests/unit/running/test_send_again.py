@@ -11,6 +11,7 @@ import pytest
 from support.standings import standing
 from zerotail.core.epoch import Phase
 from zerotail.core.identity import PartitionNumber, ProducerNumber, Serial, StageName
+from zerotail.ports import Standing
 from zerotail.postgres.feed import FeedPlace
 from zerotail.postgres.way_in import end_drain
 from zerotail.spark.instruction_source import InstructionReader
@@ -109,7 +110,7 @@ def test_whoever_plans_ends_a_drain_that_nobody_holds(
     monkeypatch: pytest.MonkeyPatch, phase: Phase, ended: bool
 ) -> None:
     reader, asked = _reader(monkeypatch), list[object]()
-    seen = (standing(phase=phase), [])
+    seen: tuple[Standing, list[FeedPlace]] = (standing(phase=phase), [])
     database = SimpleNamespace(read=lambda _work: seen, write=asked.append)
     monkeypatch.setattr(reader, "_database", lambda: database)
     assert reader._look() == (True, [])
