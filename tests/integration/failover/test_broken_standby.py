@@ -15,7 +15,7 @@ from zerotail.lab.layout import Layout
 from zerotail.postgres.connection import one_row, session
 from zerotail.postgres.position import read_position
 
-pytestmark = pytest.mark.servers
+pytestmark = pytest.mark.nightly
 
 _DROP = "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = 'west' and not active"
 

@@ -28,7 +28,7 @@ from zerotail.lab.layout import Layout
 
 SEED = seed_of("kills")
 ROUNDS = int(os.environ.get("ZT_TEST_KILLS", "1"))
-"""1 is what CI runs, 32 kills in all; 10 are 320."""
+"""How often all of it at night, 32 kills; 10 are 320. Every day each named point kills once."""
 TARGETS = ["emitter"] * 7 + ["worker"] * 5 + ["driver"] * 2 + ["jvm"] * 1 + ["broker"] * 1
 POINTS = (
     "before-insert",
@@ -97,9 +97,11 @@ def test_processes_killed_at_random_lose_double_and_reorder_nothing(own_lab: Lay
         reconcile(system)
 
 
-@pytest.mark.servers
+@pytest.mark.parametrize(
+    "times", [pytest.param(1, marks=pytest.mark.servers), pytest.param(2 * ROUNDS, marks=pytest.mark.nightly)]
+)
 def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
-    own_lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_lab: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     armed = tmp_path / "points"
     armed.mkdir()
@@ -113,15 +115,15 @@ def test_processes_killed_at_every_named_point_lose_double_and_reorder_nothing(
         system.wait_for_line("running stage")
         with trickle(system):
             system.wait_for_progress()
-            for point in POINTS * 2 * ROUNDS:
+            for point in POINTS * times:
                 (armed / point).touch()
                 system.wait(f"somebody died at {point}", lambda point=point: not (armed / point).exists())  # type: ignore[misc]
                 system.wait_for_progress()
         system.wait_until_all_arrived()
         system.require_exactly_once()
-        assert len(list(armed.glob("*.done"))) == len(POINTS) * 2 * ROUNDS
+        assert len(list(armed.glob("*.done"))) == len(POINTS) * times
         deaths = read_deaths(armed)
-        assert sorted(death.effect for death in deaths) == sorted([*WHO_DIES_IN_COMMIT] * 2 * ROUNDS)
+        assert sorted(death.effect for death in deaths) == sorted([*WHO_DIES_IN_COMMIT] * times)
         for death in deaths:
             process, wrote = WHO_DIES_IN_COMMIT[death.effect]
             assert process in death.command

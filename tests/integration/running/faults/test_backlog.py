@@ -9,8 +9,6 @@ from zerotail.deadline import Deadline
 from zerotail.lab.fault import continue_target, stop_target
 from zerotail.lab.receiver import ReceiverControl
 
-pytestmark = pytest.mark.servers
-
 ROWS = 4000
 """Of each producer in each partition: some ten times as many messages as may be owed."""
 ALLOWED_BYTES = 64_000
@@ -18,7 +16,9 @@ BATCH_BYTES = 64_000
 """More than the messages of one micro-batch."""
 
 
-@pytest.mark.parametrize("how", ["frozen", "unavailable"])
+@pytest.mark.parametrize(
+    "how", [pytest.param("frozen", marks=pytest.mark.servers), pytest.param("unavailable", marks=pytest.mark.nightly)]
+)
 def test_a_stage_takes_no_more_than_it_may_owe(system: Running, how: str) -> None:
     receiver = ReceiverControl(system.lab.receiver_control_port)
     if how == "frozen":

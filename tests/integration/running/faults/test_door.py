@@ -82,7 +82,7 @@ def test_what_was_decided_at_the_door_is_read_back_alike_whatever_the_transform_
         pytest.param(
             "exits", "the process of its transform dies of it, 2 times out of 2: exit code 3", marks=pytest.mark.servers
         ),
-        pytest.param("leaves", "the transform cannot take it: SystemExit: 3", marks=pytest.mark.servers),
+        pytest.param("leaves", "the transform cannot take it: SystemExit: 3", marks=pytest.mark.nightly),
         pytest.param(
             "is killed",
             "the process of its transform dies of it, 2 times out of 2: signal SIGKILL",

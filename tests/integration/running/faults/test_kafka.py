@@ -14,8 +14,6 @@ from zerotail.core.record import HEADER_BYTES, HEADER_NAME, Header, digest_of, e
 from zerotail.deadline import Deadline
 from zerotail.lab.receiver import ReceiverControl
 
-pytestmark = pytest.mark.servers
-
 LOAD = 1500
 """Of each producer in each partition: with what the stage may owe, most of it waits in Kafka."""
 
@@ -49,6 +47,7 @@ def _receiver(system: Running) -> ReceiverControl:
     return ReceiverControl(system.lab.receiver_control_port)
 
 
+@pytest.mark.nightly
 def test_a_cluster_wiped_under_load_is_filled_again_from_the_database(system: Running) -> None:
     before, rows = system.counted("producer", "sent"), system.expected
     hold_back(system)
@@ -62,6 +61,7 @@ def test_a_cluster_wiped_under_load_is_filled_again_from_the_database(system: Ru
     assert system.counted("producer", "sent") - before <= MOST_TIMES * (system.expected - rows)
 
 
+@pytest.mark.servers
 def test_a_topic_that_lost_its_tail_while_producers_are_idle_gets_it_again(system: Running) -> None:
     topic = topic_of(system)
     before = system.counted("producer", "sent")
@@ -74,6 +74,7 @@ def test_a_topic_that_lost_its_tail_while_producers_are_idle_gets_it_again(syste
     assert system.counted("producer", "sent") - before <= MOST_TIMES * rows_of(LOAD)
 
 
+@pytest.mark.servers
 def test_retention_that_runs_ahead_of_the_stage_costs_nothing_but_time(system: Running) -> None:
     before = system.counted("producer", "sent")
     hold_back(system)
@@ -84,6 +85,7 @@ def test_retention_that_runs_ahead_of_the_stage_costs_nothing_but_time(system: R
     assert system.counted("producer", "sent") - before <= MOST_TIMES * rows_of(LOAD)
 
 
+@pytest.mark.servers
 def test_repeats_are_dropped_and_counted(system: Running) -> None:
     topic = topic_of(system)
     lying = topic.read()
@@ -98,6 +100,7 @@ def test_repeats_are_dropped_and_counted(system: Running) -> None:
     assert rows_of(20) <= new < rows_of(20) + len(lying), "a repeat makes nobody send again"
 
 
+@pytest.mark.servers
 def test_foreign_records_are_dropped_and_counted(system: Running) -> None:
     topic = topic_of(system)
     before = system.counted("stage", "foreign")
@@ -115,6 +118,7 @@ def test_foreign_records_are_dropped_and_counted(system: Running) -> None:
     assert shown == before + len(strangers)
 
 
+@pytest.mark.servers
 def test_records_of_another_installation_are_left_out_counted_and_named(system: Running) -> None:
     """They bear the very numbers that come next here, as those of a former life do."""
     topic = topic_of(system)
@@ -137,6 +141,7 @@ def test_records_of_another_installation_are_left_out_counted_and_named(system: 
     assert f"stage {system.stage_name}/0 at east has left out {before + len(marks)} records" in trouble
 
 
+@pytest.mark.servers
 def test_a_record_that_this_version_cannot_read_stops_its_partition_and_no_other(system: Running) -> None:
     topic = topic_of(system)
     (_, behind), _ = topic.bounds().values()
