@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from threading import Thread
 
 import pytest
 
 from support.flow import PATIENCE_SECONDS
 from support.sites import Sites
-from zerotail.core.identity import Lsn, epoch_of
+from zerotail.core.identity import Lsn, SiteName, epoch_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused
 from zerotail.lab.fault import kill_target, start_target
-from zerotail.postgres.connection import answers, session
+from zerotail.postgres.connection import answers, one_row, session
 from zerotail.postgres.promotion import is_in_recovery, promote
+from zerotail.running.emitter import Emitter
 
 pytestmark = [pytest.mark.servers, pytest.mark.chapters]
 
@@ -90,3 +92,34 @@ def test_an_old_copy_needs_its_age_as_well(sites: Sites) -> None:
     planned = sites.call("takeover", "plan", "--to", "west", *stated, "--json").answer("takeover-plan")
     assert planned["needs"] == ["--accept-loss", "--accept-age 1h"]
     assert planned["epoch"] > ALONE
+
+
+def test_an_accepted_loss_goes_through_and_stops_no_more_than_the_lanes_of_that_receiver(sites: Sites) -> None:
+    did = sites.act("takeover", "--to", "west", "--accept-loss", "--accept-age", "1h", confirm="west")
+    (remark,) = (one for one in did["remarks"] if "ZT602" in one)
+    assert "in another history: nothing is sent there before that is settled" in remark
+    assert sites.standing("west")[1:] == ("live", "exposed")
+    before = segments(sites)
+    sites.start("west")
+    sites.insert("west", 1)
+    try:
+        wait_until("stages of west work", lambda: segments(sites) > before, Deadline.after(30))
+    finally:
+        sites.kill("west")
+
+    def stopped() -> bool:
+        return "has stopped: ZT602" in sites.call("emissions", "list", "--site", "west").out
+
+    emitter = Emitter(sites.configuration("west"), SiteName("west"), lambda _: None, lambda *_, **__: None)
+    runs = Thread(target=emitter.run)
+    runs.start()
+    try:
+        wait_until("the emitter stops the lane", stopped, Deadline.after(30))
+    finally:
+        emitter.stop()
+        runs.join()
+
+
+def segments(sites: Sites) -> int:
+    with session(sites.dsn("west"), Deadline.after(PATIENCE_SECONDS)) as west:
+        return int(one_row(west, "select count(*) from zerotail.segment")[0])
