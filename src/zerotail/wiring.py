@@ -108,6 +108,7 @@ class SiteAdapters:
             ports.AskGate: lambda _: self._ask_gate(),
             ports.ReadEnd: lambda _: self._database.ask(observe_end),
             ports.ReadPosition: lambda _: read(lineage.observe_position),
+            ports.EndLife: lambda e: write(lambda c: lineage.end_life(c, e)),
             ports.BeginLife: lambda e: write(lambda c: lineage.begin_life(c, e)),
             ports.SendRecords: self._sender.send,
             ports.PollRecords: self._poll,

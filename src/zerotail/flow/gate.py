@@ -12,7 +12,7 @@ from zerotail.core.epoch import Durability
 from zerotail.core.gate import Asker, Gate, GateAnswer, Release
 from zerotail.core.identity import Lsn
 from zerotail.errors import Broken, Unfinished
-from zerotail.ports import AskGate, EndRead, Pause, ReadEnd, Standing, Story
+from zerotail.ports import AskGate, EndLife, EndRead, Pause, ReadEnd, Standing, Story
 
 QUESTIONS = 4
 """Of one wait at the gate."""
@@ -45,6 +45,8 @@ def _require_more_here(standing: Standing, answer: GateAnswer) -> Story[bool]:
         return False
     if gate.is_ahead(answer, here.position):
         site = standing.lineage.current.site
+        # Positions say so for a moment only: once the log here has grown beyond the other site's, they look alright.
+        yield EndLife(standing.life)
         raise Broken(
             f"the other site holds the log up to {answer.flushed}, and here it ends at {here.position}.",
             code="ZT416",

@@ -46,6 +46,12 @@ class EndRead(Result, frozen=True):
     position: Lsn
 
 
+class EndLife(Effect, frozen=True):
+    """Say that the life with this nonce is not verified any more; refused when another one is in force."""
+
+    nonce: str
+
+
 class BeginLife(Effect, frozen=True):
     """Give the life that began with this start a nonce, or say that it is verified, in this epoch; refused when another
     one runs.

@@ -25,7 +25,7 @@ from zerotail.core.identity import (
     site_number_of,
 )
 from zerotail.core.installation import UNMARKED, Installation
-from zerotail.ports import BeginLife, ChangeEpoch, Done, OpenEpoch, PositionRead, Standing
+from zerotail.ports import BeginLife, ChangeEpoch, Done, EndLife, OpenEpoch, PositionRead, Standing
 from zerotail.postgres.connection import Connection, one_row
 from zerotail.postgres.installation import require_home, store_installation
 from zerotail.postgres.named_locks import hold_database, hold_epoch_row, take_epoch_row
@@ -196,6 +196,15 @@ def begin_life(connection: Connection, effect: BeginLife) -> Done:
             b"update zerotail.life set verified_at = clock_timestamp() where nonce = %s::uuid and verified_at is null",
             (nonce,),
         )
+    return Done(read_position(connection))
+
+
+def end_life(connection: Connection, effect: EndLife) -> Done:
+    """Begin another life, which nobody has verified, in the place of the one that is in force."""
+    connection.execute(_LIVES.encode())
+    if not effect.nonce or read_standing(connection).life != effect.nonce:
+        raise Declined("another life is in force")
+    write_life(connection, verified=False)
     return Done(read_position(connection))
 
 

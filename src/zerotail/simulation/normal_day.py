@@ -316,6 +316,14 @@ class NormalDay(Parts):
             return OTHER_EPOCH
         return self._store(actor, server, server.begin_life(verified=effect.verified), DONE)
 
+    def _end_life(self, actor: Actor, effect: ports.EndLife) -> Any:
+        server = self.server(actor)
+        if server is None:
+            return UNREACHABLE
+        if server.in_recovery or not effect.nonce or server.life != effect.nonce:
+            return ports.Refused("another life is in force")
+        return self._store(actor, server, [(SET, "life", "verified", "")], DONE)
+
     def _claim_lane(self, actor: Actor, effect: ports.ClaimLane) -> Any:
         server = self.server_at_work(actor)
         if server is None:

@@ -51,6 +51,7 @@ class World(NormalDay, BadDay):
             ports.AskGate: self._ask_gate,
             ports.ReadEnd: self._read_end,
             ports.ReadPosition: self._read_position,
+            ports.EndLife: self._end_life,
             ports.BeginLife: self._begin_life,
             ports.ClaimLane: self._claim_lane,
             ports.ReadLane: self._read_lane,

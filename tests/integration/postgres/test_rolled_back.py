@@ -30,6 +30,8 @@ from zerotail.wiring import AdapterSettings, SiteAdapters, run_to_end
 
 pytestmark = pytest.mark.servers
 _SECONDS = 30.0
+_AGAIN_SECONDS = 6.0
+"""Within which a standby that is turned away tries again."""
 _FLUSHED = "select (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
 _APPLIED = "select (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint"
 
@@ -78,7 +80,15 @@ def test_nothing_leaves_of_a_log_that_has_lost_its_end(arena: Arena) -> None:
         # West's receiver is let in: it begins with the file, and so far the two are the same.
         with pytest.raises(Broken, match=r"holds the log up to \d+, and here it ends at \d+") as found:
             wait_until("something leaves", leaves, Deadline.after(_SECONDS))
-    assert found.value.code == "ZT416"
+        assert found.value.code == "ZT416"
+        # Its log goes on beyond the place up to which west holds the other one: positions say nothing then.
+        held = east.carry_out(AskGate()).holds
+        with session(dsn(lab.database("east")), Deadline.after(_SECONDS)) as primary:
+            primary.execute("set synchronous_commit = local")
+            deadline = Deadline.after(_AGAIN_SECONDS)
+            while deadline.seconds_left or one_row(primary, _FLUSHED)[0] <= held:
+                write_log(primary, 0, again=True)
+                assert leaves() is None
 
 
 def test_it_is_not_verified_however_often_it_is_asked(arena: Arena) -> None:

@@ -13,7 +13,7 @@ from zerotail.core.gate import Asker, GateAnswer
 from zerotail.core.identity import Epoch, Lsn, SiteName, Timeline
 from zerotail.errors import Broken, Unfinished
 from zerotail.flow.gate import PATIENCE, pass_gate, wait_for_gate
-from zerotail.ports import AskGate, EndRead, Pause, ReadEnd, Standing, Unreachable
+from zerotail.ports import AskGate, Done, EndLife, EndRead, Pause, ReadEnd, Standing, Unreachable
 
 pytestmark = pytest.mark.fast
 
@@ -90,11 +90,11 @@ STANDING = Standing(
 
 
 def passed(answer: GateAnswer, *here: Any) -> bool:
-    """Whether what lies below position 900 leaves, with this answer; `here`: how far the own log reaches then."""
+    """Whether what lies below position 900 leaves, with this answer; `here`: what the own database says then."""
     story, answers = pass_gate(STANDING, Lsn(900)), iter([answer, *here])
     effect = next(story)
     while True:
-        assert isinstance(effect, AskGate | ReadEnd)
+        assert isinstance(effect, AskGate | ReadEnd | EndLife)
         try:
             effect = story.send(next(answers))
         except StopIteration as ended:
@@ -112,8 +112,18 @@ def test_who_holds_more_than_is_wanted_holds_what_others_have_written_since() ->
 
 def test_who_holds_more_than_was_ever_written_here_opens_nothing() -> None:
     with pytest.raises(Broken, match=r"holds the log up to 951, and here it ends at 950\.") as ahead:
-        passed(replace(THERE, flushed=Lsn(951)), EndRead(STANDING.asker, Lsn(950)))
+        passed(replace(THERE, flushed=Lsn(951)), EndRead(STANDING.asker, Lsn(950)), Done())
     assert (ahead.value.code, ahead.value.tries[-1].split(" --")[0]) == ("ZT416", "zerotail takeover plan")
+
+
+def test_who_finds_that_out_ends_the_life_for_everybody_else() -> None:
+    """For a moment only positions show it: behind that the log here has grown beyond the other site's."""
+    story = pass_gate(STANDING, Lsn(900))
+    next(story)
+    story.send(replace(THERE, flushed=Lsn(951)))
+    assert story.send(EndRead(STANDING.asker, Lsn(950))) == EndLife(STANDING.life)
+    with pytest.raises(Broken):
+        story.send(Unreachable())
 
 
 def test_nothing_leaves_while_nobody_knows_how_far_the_own_log_reaches() -> None:
