@@ -75,10 +75,15 @@ def require_fresh(site: SiteName, age: CopyAge, stale_after: float, accepted: fl
 
 
 def require_not_superseded(
-    site: SiteName, lineage: Lineage, claims: Mapping[ChannelName, Epoch | None], *, accept_loss: bool
+    site: SiteName,
+    lineage: Lineage,
+    claims: Mapping[ChannelName, Epoch | None],
+    *,
+    accept_loss: bool,
+    lost_site: SiteName | None = None,
 ) -> Epoch | None:
     """The newest epoch that a receiver has met and the copy does not know, None without one; `Refused` when there is
-    one and its loss is not accepted.
+    one and its loss is not accepted. `lost_site` is stated to be out, where somebody goes on alone.
     """
     newer = {
         channel: epoch
@@ -88,6 +93,7 @@ def require_not_superseded(
     if not newer:
         return None
     channel = max(newer, key=lambda one: newer[one] or 0)
+    alone = f" --accept-lost-site {lost_site}" if lost_site else ""
     if not accept_loss:
         raise Refused(
             f"the receiver of {channel} was claimed in epoch {newer[channel]}, and the copy at {site} knows nothing "
@@ -97,7 +103,7 @@ def require_not_superseded(
             "message there stops (ZT602) until the receiver's owner has put its books right; all others go on.",
             tries=(
                 "zerotail status",
-                f"zerotail takeover plan --to {site} --accept-loss    # if all of that may be lost",
+                f"zerotail takeover plan --to {site}{alone} --accept-loss    # if all of that may be lost",
             ),
         )
     return newer[channel]

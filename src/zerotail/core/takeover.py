@@ -19,7 +19,7 @@ other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
 from zerotail.core.completeness import Surplus, require_complete
@@ -285,7 +285,14 @@ def _held(view: SiteView, held: Sequence[str]) -> str:
     return "".join(f"\n{line}" for line in (f"The copy at {view.site} holds:", *held)) if held else ""
 
 
-def plan_exposure(view: SiteView, *, accept_loss: bool = False, fence: bool = False) -> TakeoverPlan:
+def plan_exposure(
+    view: SiteView,
+    *,
+    accept_loss: bool = False,
+    fence: bool = False,
+    behind: Epoch | None = None,
+    at_least: Epoch | None = None,
+) -> TakeoverPlan:
     """Go on without a standby, by an operator's statement that the other site is out: a new epoch that says
     so.
 
@@ -297,6 +304,9 @@ def plan_exposure(view: SiteView, *, accept_loss: bool = False, fence: bool = Fa
 
     A replica that took over inside the site and has not met the gate since may lack what the other site holds. With
     `fence` the other site might take over by itself: it is shut off first, and nothing is done unless it is.
+
+    A life that nobody has verified may have lost the end of the log, and with it an epoch in which the site was alone:
+    records of that one are in its Kafka. `behind` is the newest epoch that a receiver has met, if its loss is accepted.
     """
     row = view.lineage.current
     _require_promoted(view)
@@ -306,13 +316,18 @@ def plan_exposure(view: SiteView, *, accept_loss: bool = False, fence: bool = Fa
             code="ZT431",
             tries=(f"zerotail takeover plan --to {view.site}",),
         )
+    first = (*((Step.FENCE,) if fence else ()), Step.STOP_WAITING)
     if row.durability is Durability.EXPOSED:
+        if behind is not None:
+            anew = _reopen(view, behind)
+            return replace(anew, steps=(*first, *anew.steps), must_fence=fence)
         left = (Step.STOP_WAITING, *_RENEWAL[1:]) if row.phase is Phase.OPENED else ()
         return TakeoverPlan(view.site, row.epoch, row.epoch, row.durability, row.cause, left)
     if renews(view) and not accept_loss:
         raise _unknown_replica(view, (), f"zerotail takeover plan --to {view.site} --accept-lost-site S --accept-loss")
-    epoch = next_epoch(view.lineage, view.site_number, some_may_be_lost=renews(view))
-    steps = (*((Step.FENCE,) if fence else ()), Step.STOP_WAITING, *_RENEWAL)
+    some_may_be_lost = accept_loss or renews(view) or not view.verified
+    epoch = _next(view, some_may_be_lost=some_may_be_lost, behind=behind, at_least=at_least)
+    steps = (*first, *_RENEWAL)
     return TakeoverPlan(
         view.site, row.epoch, epoch, Durability.EXPOSED, "exposure", steps, view.timeline, must_fence=fence
     )

@@ -127,7 +127,7 @@ def _plan(
     view = SiteView(site, numbers[site], standing.lineage, standing.timeline, flushed, verified)
     alone = statements.lost_site is not None
     if alone:
-        steps = _plan_alone(configuration, world, view, statements)
+        steps = _plan_alone(configuration, world, view, statements, begun)
     else:
         steps = _plan_copy(configuration, world, view, statements, begun)
     old = not alone and not begun.promoted and _is_old(configuration, world, site, statements)
@@ -167,12 +167,17 @@ def _plan(
     return PlannedTakeover(shown, steps, alone, strategy, statements.rebuild)
 
 
-def _plan_alone(configuration: Configuration, world: World, view: SiteView, statements: Statements) -> TakeoverPlan:
-    """Without the other site, which is stated to be out."""
-    other = configuration.other_site(view.site)
-    _require_out(world, view.site, other)
+def _plan_alone(
+    configuration: Configuration, world: World, view: SiteView, statements: Statements, begun: Begun
+) -> TakeoverPlan:
+    """Without the other site, which is stated to be out. It may have worked since: receivers know."""
+    site, other = view.site, configuration.other_site(view.site)
+    _require_out(world, site, other)
     _require_fence(configuration, other)
-    return plans.plan_exposure(view, accept_loss=statements.loss, fence=configuration.takeover.automatic)
+    loss = statements.loss
+    behind = require_not_superseded(site, view.lineage, world.claims, accept_loss=loss, lost_site=other)
+    fence = configuration.takeover.automatic
+    return plans.plan_exposure(view, accept_loss=loss, fence=fence, behind=behind, at_least=begun.epoch)
 
 
 def _plan_copy(

@@ -10,7 +10,9 @@ import pytest
 from support.standings import EAST, WEST, observed, standing
 from zerotail.config import Configuration
 from zerotail.core.completeness import Surplus
-from zerotail.core.identity import Lsn
+from zerotail.core.epoch import Durability
+from zerotail.core.identity import ChannelName, Lsn, epoch_of
+from zerotail.core.takeover import Step
 from zerotail.errors import Refused
 from zerotail.operate import world
 from zerotail.operate.handover import plan_handover
@@ -62,3 +64,30 @@ def test_only_an_unverified_life_that_is_behind_its_standby_has_lost_something(
     found = dict(world._compared(configuration, seen(east=east, life=life), world._holds_lost_end))  # type: ignore[arg-type]
     assert list(found) == ([WEST] if compared else [])
     assert all(not more.replayed for more in found.values())
+
+
+ALONE = Statements(lost_site=WEST)
+
+
+def test_whoever_goes_on_alone_in_a_life_that_nobody_verified_gives_no_number_twice(
+    configuration: Configuration,
+) -> None:
+    """East has worked alone in 512, and its storage came back as it was before: its Kafka has records of 512."""
+    for life, generation in (("", 1001), ("this", 2)):
+        east = observed(msgspec.structs.replace(standing(), life=life))
+        plan = plan_takeover(configuration, World({EAST: east, WEST: None}), EAST, ALONE)
+        assert plan.steps.epoch == epoch_of(generation, 0)
+
+
+def test_whoever_goes_on_alone_asks_receivers_as_everybody_does(configuration: Configuration) -> None:
+    met = {ChannelName("bank"): epoch_of(5000, 1)}
+    for seen in (standing(), standing(2, durability=Durability.EXPOSED, cause="exposure")):
+        known = World({EAST: observed(seen), WEST: None}, claims=met)
+        with pytest.raises(Refused) as refused:
+            plan_takeover(configuration, known, EAST, ALONE)
+        assert refused.value.code == "ZT475"
+        assert any("--to east --accept-lost-site west --accept-loss" in line for line in refused.value.tries)
+        plan = plan_takeover(configuration, known, EAST, Statements(lost_site=WEST, loss=True))
+        assert plan.steps.epoch == epoch_of(5001, 0), "behind it, also where it worked alone already"
+        assert plan.steps.steps == (Step.STOP_WAITING, Step.OPEN_EPOCH, Step.HANDSHAKE, Step.GO_LIVE)
+        assert plan.shown.needs == ("--accept-lost-site west", "--accept-loss")
