@@ -159,6 +159,16 @@ def next_epoch(lineage: Lineage, site_number: int, *, some_may_be_lost: bool = F
     return epoch_of(generation_of(lineage.current.epoch) + ahead, site_number)
 
 
+_MOST_AHEAD = 1 << 20
+
+
+def is_reachable(epoch: Epoch, known: Epoch) -> bool:
+    """Whether a site can have come so far behind an epoch that is known: by a thousand losses that were accepted, and
+    not more. Whoever says that it met a newer one is not believed.
+    """
+    return generation_of(epoch) <= generation_of(known) + _MOST_AHEAD
+
+
 def topic_at(topic: TopicName, rejoined_in: Epoch | None) -> TopicName:
     """The name of a topic at a site: one that came back takes the epoch into the name, its old log is not
     read again.

@@ -6,7 +6,8 @@ ended a day ago. It cannot know; but it knows how old it is, and receivers that 
 1. The age of a copy is that of the newest thing in it: a commit, a sign of life of any process, a word of the primary.
 2. A copy that the other database itself proves complete is not old, however quiet it was.
 3. An old copy is taken over by a statement that names an age, at least as long as it is.
-4. A receiver that has met a newer epoch than the copy knows has heard another history: no age excuses that.
+4. A receiver that has met a newer epoch than the copy knows has heard another history: no age excuses that. One that
+   no site can have reached is a wrong answer, and vetoes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from zerotail.core.epoch import Lineage
+from zerotail.core.epoch import Lineage, is_reachable
 from zerotail.core.identity import ChannelName, Epoch, SiteName
 from zerotail.errors import Refused
 
@@ -88,7 +89,10 @@ def require_not_superseded(
     newer = {
         channel: epoch
         for channel, epoch in claims.items()
-        if epoch is not None and epoch > lineage.current.epoch and epoch not in lineage
+        if epoch is not None
+        and epoch > lineage.current.epoch
+        and epoch not in lineage
+        and is_reachable(epoch, lineage.current.epoch)
     }
     if not newer:
         return None
@@ -107,3 +111,12 @@ def require_not_superseded(
             ),
         )
     return newer[channel]
+
+
+def told_unbelieved(lineage: Lineage, claims: Mapping[ChannelName, Epoch | None]) -> tuple[str, ...]:
+    """Which receivers say that they have met an epoch that no site can have reached."""
+    return tuple(
+        f"{channel}: its receiver says that it was claimed in epoch {epoch}, which is not believed"
+        for channel, epoch in claims.items()
+        if epoch is not None and not is_reachable(epoch, lineage.current.epoch)
+    )

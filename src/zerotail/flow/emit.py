@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from zerotail.core import receiver as receivers
 from zerotail.core.emission import Lane
-from zerotail.core.epoch import Durability
+from zerotail.core.epoch import Durability, is_reachable
 from zerotail.core.identity import EmissionNumber, Epoch, Incarnation, Lsn, SiteName
 from zerotail.core.receiver import Doubt, DoubtPolicy, ReceiverClass, Resume, Welcome
 from zerotail.errors import Broken
@@ -270,9 +270,10 @@ def _find_resume(sender: Sender, claim: Claim, installation: str) -> Story[Resum
 def _is_replaced(sender: Sender, claim: Claim, answer: Superseded) -> Story[bool]:
     """Whether a receiver that says so is right: it has met a newer epoch, or the database a newer sender.
 
-    Who claims a higher start of the epoch that is our own, and is not known here, is not one of us.
+    Who claims a higher start of the epoch that is our own, and is not known here, is not one of us; nor is whoever
+    claims an epoch that no site can have reached.
     """
-    if answer.epoch > claim.epoch:
+    if answer.epoch > claim.epoch and is_reachable(answer.epoch, claim.epoch):
         return True
     read = yield ReadLane(sender.lane, None, 0)
     return isinstance(read, LaneRead) and not _still_ours(sender, claim, read)

@@ -15,7 +15,7 @@ from zerotail.core.completeness import Surplus, has_lost_end, lost_end
 from zerotail.core.epoch import Durability, Phase, works_at
 from zerotail.core.identity import ChannelName, Epoch, SiteName
 from zerotail.core.site import require_known_sites
-from zerotail.core.staleness import CopyAge
+from zerotail.core.staleness import CopyAge, told_unbelieved
 from zerotail.core.standby import Commits, is_named, wanted, why_commits_are_unsafe
 from zerotail.core.working import Working, choose_working, told_histories
 from zerotail.errors import Refused, Unavailable, ZerotailError
@@ -207,13 +207,17 @@ class World:
         return f"{site}: {role}, in epoch {row.epoch} of {row.site}{phase}{exposed}{anew}{gone}"
 
     def told_age(self, site: SiteName) -> tuple[str, ...]:
-        """How old the copy at a site is: the last change and the last sign of life in it."""
+        """How old the copy at a site is: the last change and the last sign of life in it; and what of the receivers'
+        answers is not believed.
+        """
         seen, age = self.sites[site], self.ages.get(site)
         if seen is None:
             return ()
+        wild = told_unbelieved(seen.standing.lineage, self.claims)
         if age is None:
-            return (f"{site}: its last change and its last heartbeat could not be read, so nobody knows how old it is",)
-        return told_age(site, seen.flushed, age, datetime.now(UTC))
+            unread = f"{site}: its last change and its last heartbeat could not be read, so nobody knows how old it is"
+            return (unread, *wild)
+        return (*told_age(site, seen.flushed, age, datetime.now(UTC)), *wild)
 
     def is_proven_fresh(self, site: SiteName) -> bool:
         """Whether the other database itself shows that this copy has everything: a part of this history, and no more of

@@ -8,7 +8,7 @@ import pytest
 
 from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
 from zerotail.core.identity import ChannelName, Epoch, SiteName, Timeline, epoch_of
-from zerotail.core.staleness import CopyAge, require_fresh, require_not_superseded
+from zerotail.core.staleness import CopyAge, require_fresh, require_not_superseded, told_unbelieved
 from zerotail.core.takeover import OtherCopy, SiteView, Step, plan_takeover
 from zerotail.core.working import Working, choose_working, told_histories
 from zerotail.errors import Refused
@@ -54,6 +54,18 @@ def test_a_receiver_that_met_a_newer_epoch_has_heard_another_history() -> None:
     assert ask(epoch_of(7, 0), accept_loss=True) == epoch_of(7, 0)
     view = SiteView(WEST, 1, FIRST, None)
     assert plan_takeover(view, other=OtherCopy(EAST, claimed=epoch_of(7, 0))).epoch == epoch_of(8, 1), "behind it"
+
+
+def test_an_epoch_that_no_site_can_have_reached_is_not_believed() -> None:
+    """One wrong answer of one receiver would veto a takeover, and an epoch behind it fits into no header."""
+    wild = {BANK: Epoch(2**62), ChannelName("mail"): epoch_of(2, 0)}
+    with pytest.raises(Refused, match="the receiver of mail was claimed in epoch 512"):
+        require_not_superseded(WEST, FIRST, wild, accept_loss=False)
+    assert require_not_superseded(WEST, FIRST, wild, accept_loss=True) == epoch_of(2, 0)
+    assert require_not_superseded(WEST, FIRST, {BANK: Epoch(2**62)}, accept_loss=False) is None
+    (said,) = told_unbelieved(FIRST, wild)
+    assert said == "bank: its receiver says that it was claimed in epoch 4611686018427387904, which is not believed"
+    assert not told_unbelieved(FIRST, {BANK: epoch_of(1_000_000, 0)})
 
 
 def test_whoever_goes_on_from_a_copy_that_may_lack_an_epoch_gives_no_number_twice() -> None:

@@ -14,6 +14,7 @@ from zerotail.core.epoch import Cut, Durability, EpochRow, Lineage, Phase
 from zerotail.core.identity import (
     ChannelName,
     EmissionNumber,
+    Epoch,
     Incarnation,
     Lsn,
     PartitionNumber,
@@ -48,6 +49,17 @@ def next_behind(receiver: ReceiverClass, standing: ports.Standing, *answers: Any
     for answer in (ports.LaneClaimed(standing, Incarnation(1), Lsn(50)), *answers):
         effect = story.send(answer)
     return effect
+
+
+def test_one_wrong_answer_holds_up_its_lane_and_ends_no_sender() -> None:
+    """A newer epoch ends the whole process; one that no site can have reached does not."""
+    wild = ports.Superseded(Epoch(2**62))
+    asked = next_behind(ReceiverClass.R2, STANDING, wild)
+    assert isinstance(asked, ports.ReadLane), "whether the database knows of another sender"
+    waits = next_behind(ReceiverClass.R2, STANDING, wild, lane_read(STANDING))
+    assert isinstance(waits, ports.Pause)
+    with pytest.raises(StopIteration):
+        next_behind(ReceiverClass.R2, STANDING, ports.Superseded(epoch_of(3, 1)))
 
 
 def test_a_claim_and_a_batch_say_which_installation_it_is() -> None:
