@@ -100,7 +100,6 @@ def test_an_accepted_loss_goes_through_and_stops_no_more_than_the_lanes_of_that_
     assert "in another history: nothing is sent there before that is settled" in remark
     assert sites.standing("west")[1:] == ("live", "exposed")
     before = segments(sites)
-    sites.start("west")
     sites.insert("west", 1)
     try:
         wait_until("stages of west work", lambda: segments(sites) > before, Deadline.after(30))
