@@ -15,9 +15,11 @@ from support.arena import Arena
 from support.flow import PATIENCE_SECONDS
 from support.rollback import roll_back, snapshot
 from support.sites import Sites, working_sites
+from zerotail.core.identity import epoch_of
 from zerotail.deadline import Deadline, wait_until
 from zerotail.errors import Refused
-from zerotail.lab.fault import kill_target, start_target
+from zerotail.lab.fault import cut_link, heal_link, kill_target, start_target
+from zerotail.lab.link import BOTH, CutMode
 from zerotail.postgres.connection import one_row, session
 
 pytestmark = [pytest.mark.servers, pytest.mark.chapters]
@@ -100,6 +102,14 @@ def test_nobody_goes_on_without_that_end_or_replaces_the_only_copy(sites: Sites)
         assert len(set(re.findall(r"\b0/[0-9A-F]+\b", error["why"]))) >= 2, "both positions"
         assert f"{lacking} messages that may have been sent, {lacking} acknowledged instructions" in error["why"]
         assert error["tries"][0].startswith("zerotail takeover plan --to west")
+
+
+def test_whoever_goes_on_alone_all_the_same_gives_no_number_twice(sites: Sites) -> None:
+    """It may have opened epochs in what it lost: records of them are in its Kafka."""
+    assert cut_link(sites.lab, BOTH, CutMode.RESET).bit
+    planned = sites.call("takeover", "plan", "--to", "east", "--accept-lost-site", "west", "--json", at="east")
+    assert heal_link(sites.lab, BOTH).bit
+    assert planned.answer("takeover-plan")["epoch"] == epoch_of(1001, 0)
 
 
 def test_the_other_site_takes_over_and_nothing_is_lost(sites: Sites) -> None:
