@@ -22,7 +22,7 @@ from zerotail.postgres.position import read_flushed
 T = TypeVar("T")
 _REPLAY_SECONDS = 3.0
 _LISTED = 10_000
-"""Of submissions that wait for a number; who has more is told of so many."""
+"""Of rows that no dense cut counts; who has more is told of so many."""
 # What can be replayed of a log whose primary is gone has been replayed when the startup process waits for more. Its
 # last bytes may be the beginning of a record.
 _REPLAYED = """
@@ -53,6 +53,14 @@ select coalesce(sum(greatest(said.number - coalesce((
 """
 _LANES = "select channel, partition, target, epoch, incarnation, intended from zerotail.lane"
 _SUBMISSIONS = "select producer, id from zerotail.submission limit %s"
+# Where clients give the serials, a row may be acknowledged above a hole that somebody else is about to fill.
+_BEYOND = """
+select row.producer, row.id
+  from unnest(%s::int[], %s::int[], %s::bigint[]) as dense (producer, partition, serial)
+  join zerotail.instruction as row
+    on row.producer = dense.producer and row.partition = dense.partition and row.serial > dense.serial
+ limit %s
+"""
 _MISSING = """
 select count(*) from unnest(%s::int[], %s::text[]) as one (producer, id)
  where not exists (select from zerotail.submission as row where row.producer = one.producer and row.id = one.id)
@@ -74,9 +82,9 @@ def compare_copies(of_copy: Ask, of_active: Ask) -> Surplus:
     until = time.monotonic() + _REPLAY_SECONDS
     while not (replayed := of_copy(_is_replayed)) and time.monotonic() < until:
         time.sleep(0.1)
-    copy, held, inner, lanes, waiting, flushed = of_copy(_read_copy)
+    copy, held, inner, lanes, alone, flushed = of_copy(_read_copy)
     survived, history, known, went_on, ends, same_way = of_active(lambda active: _read_history(active, copy))
-    missing = of_active(lambda active: _count_missing(active, waiting)) if waiting else 0
+    missing = of_active(lambda active: _count_missing(active, alone)) if alone else 0
     return Surplus(
         flushed,
         went_on,
@@ -97,13 +105,17 @@ def _is_replayed(connection: Connection) -> bool:
 
 def _read_copy(connection: Connection) -> tuple[Lineage, Cut, set[ProducerNumber], dict[Any, Any], Any, Lsn]:
     inner = connection.execute(b"select producer from zerotail.producer where channel <> ''").fetchall()
-    waiting = connection.execute(_SUBMISSIONS.encode(), (_LISTED,)).fetchall()
+    held = observe_cut(connection)
+    dense = [(producer, partition, serial) for (producer, partition), serial in held.serials.items()]
+    columns = [list(column) for column in zip(*dense, strict=True)] or [[], [], []]
+    alone = connection.execute(_SUBMISSIONS.encode(), (_LISTED,)).fetchall()
+    alone += connection.execute(_BEYOND.encode(), (*columns, _LISTED)).fetchall()
     return (
         read_standing(connection).lineage,
-        observe_cut(connection),
+        held,
         {ProducerNumber(number) for (number,) in inner},
         _read_lanes(connection),
-        waiting,
+        alone,
         read_flushed(connection),
     )
 
@@ -152,6 +164,7 @@ def _count_messages(connection: Connection, survived: Cut) -> int:
     return int(connection.execute(_MESSAGES.encode(), (heads,)).fetchall()[0][0])
 
 
-def _count_missing(active: Connection, waiting: list[tuple[int, str]]) -> int:
-    numbers, names = [producer for producer, _ in waiting], [name for _, name in waiting]
+def _count_missing(active: Connection, alone: list[tuple[int, str]]) -> int:
+    """Of rows that no dense cut counts, how many the other database has under no number at all."""
+    numbers, names = [producer for producer, _ in alone], [name for _, name in alone]
     return int(active.execute(_MISSING.encode(), (numbers, names)).fetchall()[0][0])

@@ -63,12 +63,22 @@ class BadDay(Parts):
             not copy.in_recovery or copy.replayed == len(copy.log),
             completeness.same_way(copy.lineage, there.lineage, Timeline(there.timeline)),
             messages=sum(max(0, len(boxes.get(lane, ())) - len(known.get(lane, ()))) for lane in self.topology.lanes),
-            instructions=completeness.count_instructions(held, survived, self.topology.inner),
+            instructions=completeness.count_instructions(held, survived, self.topology.inner)
+            + self._beyond_holes(copy, there),
             segments=completeness.count_segments(held, survived),
             epochs=completeness.count_epochs(copy.lineage, there.lineage),
             claims=sum(self._ahead(copy, there, lane) for lane in self.topology.lanes),
         )
         return ports.CopiesCompared(surplus)
+
+    def _beyond_holes(self, copy: Server, there: Server) -> int:
+        """How many rows above a hole only the copy has."""
+        rows, known = there.table("instructions"), there.table("beyond a hole")
+        return sum(
+            row not in known.get(key, {}).values() and row not in rows.get(key, ())
+            for key, beyond in copy.table("beyond a hole").items()
+            for row in beyond.values()
+        )
 
     def _ahead(self, copy: Server, there: Server, lane: Lane) -> bool:
         said, known = self._lane(copy, lane), self._lane(there, lane)
