@@ -15,9 +15,10 @@ from zerotail.errors import Refused, Unfinished
 from zerotail.flow.gate import pass_gate
 from zerotail.ports import Refused as Declined
 from zerotail.ports import Unreachable
+from zerotail.postgres.connection import APPLY
 from zerotail.postgres.lineage import NOT_LIVE
 from zerotail.postgres.set_aside import Resubmitted, Wish, resubmit
-from zerotail.postgres.transaction import NO_TABLES, READ_ONLY, Session
+from zerotail.postgres.transaction import NO_TABLES, OLD_TABLES, READ_ONLY, Session
 from zerotail.running.prepare import adapter_settings
 from zerotail.wiring import SiteAdapters, run_to_end
 
@@ -56,6 +57,6 @@ def tries_after(reason: str) -> list[str]:
     """What to type when a decision about a row was declined."""
     if reason in (READ_ONLY, NOT_LIVE):
         return ["--site SITE    # the active one: that is where decisions are taken"]
-    if reason == NO_TABLES:
-        return ["zerotail schema apply --site SITE    # a table is newer than this database"]
+    if reason == NO_TABLES or reason.startswith(OLD_TABLES):
+        return list(APPLY)
     return ["zerotail submissions set-aside list --all    # what there is, and what was decided"]

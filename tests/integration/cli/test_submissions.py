@@ -191,7 +191,7 @@ def test_a_database_without_the_table_is_looked_at_all_the_same(system: Running)
             status = type_line("status", "--config", str(system.config), "--json").answer("status")
             assert (status["set_aside"], status["told_by"]) == (None, "east"), "the other figures are there"
             said = say(system, "list").err
-            assert said.startswith("error ZT466: our tables are missing")
+            assert said.startswith("error ZT466: its tables are older than this program")
             assert "Try:  zerotail schema apply" in said
         finally:
             primary.execute("alter table zerotail.kept rename to set_aside")

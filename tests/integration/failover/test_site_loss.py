@@ -81,7 +81,8 @@ def test_east_comes_back_as_standby_and_its_own_tail_is_kept_and_never_applied(s
     report = sites.act("rejoin", "--site", "east", confirm="east")
     tail = report["tail"]
     lines = [json.loads(line) for line in Path(tail["file"]).read_text().splitlines()]
-    kept = [line["id"] for line in lines if line["kind"] == "instruction"]
+    # What was under way when east was lost may have been submitted again at west: it is kept, and counted apart.
+    kept = [line["id"] for line in lines if line["kind"] == "instruction" and not line.get("again")]
     assert len([name for name in kept if name.endswith("/tail")]) == 5 * 2 * 2
     assert len(kept) == tail["instructions"]
     assert sites.standing("west") == (TAKEN_OVER, "live", "gated")

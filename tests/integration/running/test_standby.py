@@ -94,6 +94,7 @@ def test_the_standby_follows_in_order_through_kills_and_tells_what_a_replay_woul
         system.start("follower", "--shadow", site="west")
         wait_until_followed(system)
         system.insert(300)
+        system.wait_until_all_arrived()
         wait_until_followed(system)
         assert without_repeats(followed(system)) == journaled(system)
         system.wait("it says that nothing is missing", lambda: follower_says(system).get("doing") == "working")
