@@ -12,7 +12,7 @@ from typing import Any
 from zerotail import ports
 from zerotail.core import epoch, head, staleness, takeover
 from zerotail.core.gate import Release
-from zerotail.core.identity import Epoch, Lsn, Serial, Timeline, epoch_of, generation_of
+from zerotail.core.identity import Epoch, Lsn, Serial, Timeline, epoch_of
 from zerotail.failover import follow, rejoin
 from zerotail.failover import takeover as takeovers
 from zerotail.flow import emit, produce, stage
@@ -170,10 +170,7 @@ def _() -> list[Patch]:
 
 @bug("epoch-without-site", "two sites can open the same epoch", "S7", "S2", "S6", where=BOTH_ALONE)
 def _() -> list[Patch]:
-    def shared(lineage: epoch.Lineage, _: int, **__: Any) -> Epoch:
-        return epoch_of(generation_of(lineage.current.epoch) + 1, 0)
-
-    return [(takeover, "next_epoch", shared)]
+    return [(takeover, "epoch_of", lambda generation, _: epoch_of(generation, 0))]
 
 
 @bug("heads-keep-their-epoch", "opening an epoch leaves the heads as they are", "S15")
