@@ -17,7 +17,7 @@ from support.flow import PATIENCE_SECONDS
 from support.sites import Sites, two_sites, working_sites
 from zerotail.core.identity import epoch_of
 from zerotail.deadline import Deadline, wait_until
-from zerotail.lab.fault import cut_link, heal_link, kill_target
+from zerotail.lab.fault import cut_link, heal_link, kill_target, start_target
 from zerotail.lab.link import CutMode
 from zerotail.postgres.connection import session
 from zerotail.postgres.promotion import promote
@@ -50,7 +50,12 @@ def test_two_sites_that_both_go_on_alone_never_do_so_in_one_epoch(sites: Sites) 
     assert cut_link(sites.lab, "both", CutMode.RESET).bit
     sites.kill("east")
     sites.act("takeover", "--to", "west", confirm="west", at="west")
-    sites.act("takeover", "--to", "east", "--accept-lost-site", "west", confirm="east", at="east")
+    alone = ("--to", "east", "--accept-lost-site", "west")
+    assert refused(sites.call("takeover", "plan", *alone, "--json", at="east")) == (3, "ZT475"), "a receiver knows"
+    # Where no receiver can say that west has gone on, the two epochs are different ones all the same.
+    assert kill_target(sites.lab, "outside.receiver").bit
+    sites.act("takeover", *alone, confirm="east", at="east")
+    assert start_target(sites.lab, "outside.receiver").bit
     standings = sites.standing("east"), sites.standing("west")
     assert standings == ((epoch_of(2, 0), "live", "exposed"), (epoch_of(2, 1), "live", "exposed"))
 
