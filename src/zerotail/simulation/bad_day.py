@@ -44,7 +44,8 @@ class BadDay(Parts):
         server = self.server(actor, effect.site)
         if server is None:
             return UNREACHABLE
-        actor.looked_at = len(server.log)
+        if effect.site == actor.site:
+            actor.looked_at = server.position
         receives = not server.in_recovery or server.follows(self.servers[OTHER[effect.site]])
         return ports.SiteObserved(server.standing(), server.position, receives)
 

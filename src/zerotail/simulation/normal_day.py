@@ -63,6 +63,7 @@ class NormalDay(Parts):
         known = server.table("ids").get(effect.id)
         if known is not None:
             serial, *stored = known
+            self.drawn.pop(effect.id, None)
             if self.compares_bytes and stored != [effect.producer, effect.partition, effect.value]:
                 return ports.Refused("its identifier belongs to another instruction")
             return ports.Submitted(server.standing(), serial, server.position)

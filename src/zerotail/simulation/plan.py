@@ -30,6 +30,7 @@ DB_RESTART, DB_CANCEL, DB_TERMINATE = "database restarts", "wait cancelled", "se
 DB_ROLLBACK = "database comes back as it was a while ago"
 DB_REPLICA = "a replica of the site waits to be promoted"
 DB_ANOTHER = "another standby of the site answers"
+"""In narrowed plans only: one that answers while the gate asks the other one breaks what E8 rests on, one address."""
 DB_NAMES, DB_FAILOVER = "standby names emptied", "database fails over inside"
 OUTSIDE_OTHERS = "another installation sends to a receiver"
 LINK_CUT, LINK_ONE_WAY, OUTSIDE_CUT = "link is cut", "link is cut one way", "outside is cut off"
@@ -105,7 +106,9 @@ class Plan:
     another one, or a value that no record can hold; 0 for none.
     """
     given: bool = False
-    """Clients draw the serials of their instructions themselves, and store them in any order."""
+    """Clients draw the serials of their instructions themselves, and store them in any order. In narrowed plans only:
+    one that gives up a serial leaves a hole at the end of a run, which no rule tells from a loss.
+    """
     poison: int = 0
     """One instruction in so many stops its partition, until an operator decides about it; 0 for none."""
     faults: tuple[Fault, ...] = ()
@@ -145,7 +148,6 @@ def draw(seed: int) -> Plan:
                     *_draw_faults(random, horizon),
                     *_draw_rollbacks(seed, horizon),
                     *_draw_others(seed, horizon),
-                    *_draw_other_standbys(seed, horizon),
                     *_draw_replicas(seed, horizon),
                 ),
                 key=_step,
@@ -156,7 +158,6 @@ def draw(seed: int) -> Plan:
         forgetful=not errant and _is_asked(receiver, kind) and Random(seed ^ 0xE7).random() < 0.3,  # noqa: S311
         waiting=Random(seed ^ 0xE16).random() < 0.2,  # noqa: S311
         careless=Random(seed ^ 0xE12).choice((0, 0, 0, 0, 3)),  # noqa: S311
-        given=Random(seed ^ 0x61F).random() < 0.2,  # noqa: S311
     )
 
 
@@ -215,13 +216,6 @@ def _draw_others(seed: int, horizon: int) -> list[Fault]:
         return []
     others = (KAFKA_OTHERS, OUTSIDE_OTHERS)
     return [_fault(random, random.randrange(horizon), random.choice(others)) for _ in range(random.randrange(1, 8))]
-
-
-def _draw_other_standbys(seed: int, horizon: int) -> list[Fault]:
-    """In one run of eight the other site has a second standby behind its address, which lacks something."""
-    random = Random(seed ^ 0x57B)  # noqa: S311
-    count = random.randrange(1, 4) if random.random() < 0.125 else 0
-    return [_fault(random, random.randrange(horizon), DB_ANOTHER) for _ in range(count)]
 
 
 def _draw_replicas(seed: int, horizon: int) -> list[Fault]:
