@@ -176,6 +176,7 @@ def test_a_takeover_during_a_failback_is_refused_and_what_had_begun_can_be_taken
     content |= {"prefer": "west", "takeover": content["takeover"] | {"stop": KILL_THE_CALLER}}
     config.write_text(json.dumps(content))
     environment = {**sites.environment("west"), "ZEROTAIL_CONFIG": str(config)}
+    sites.kill("east")  # a producer at work would end a drain that nobody holds any more
     plan = call("failback", "plan", "--json", environment=environment).answer("failback-plan")
     killed = call("failback", "run", "--plan", plan["id"], "--confirm", "west", environment=environment)
     assert killed.code == -signal.SIGKILL
@@ -192,6 +193,7 @@ def test_a_takeover_during_a_failback_is_refused_and_what_had_begun_can_be_taken
         assert refused(sites.call(*reopen, at="east")) == (3, "ZT455")
     assert sites.standing("east") == draining
     assert sites.call(*reopen, at="east").code == 0
+    sites.start("east")
     require_untouched(sites)
 
 
